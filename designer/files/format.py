@@ -1,0 +1,329 @@
+"""The .promptpath file: strict reading with every problem named, canonical bytes, atomic saving."""
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from designer.files.migrations import upgraded
+from designer.model.base import NEWER_MINOR
+from designer.model.design import Design
+from designer.model.references import Problem, problems
+from designer.model.topology import FORMAT, MINOR, VERSION, Topology
+
+EXTENSION: Final = ".promptpath"
+MOST_BYTES: Final = 512 * 1024 * 1024
+
+
+class FileRefused(ValueError):
+    """A file that cannot be used. `problems` names every place; `str()` is one sentence."""
+
+    def __init__(self, name: str, found: tuple[Problem, ...]) -> None:
+        self.name = name
+        self.problems = found
+        first = found[0]
+        more = f" ({len(found) - 1} more like it)" if len(found) > 1 else ""
+        place = f", {first.place}" if first.place else ""
+        super().__init__(f"{name}{place}: {first.message}{more}.")
+
+
+def _refused(name: str, place: str, message: str) -> FileRefused:
+    return FileRefused(name, (Problem(place, message),))
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file's content: the topology, and the version it was written in."""
+
+    topology: Topology
+    version: int
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file. Raises FileRefused for what is no readable file of sensible size."""
+    name = str(path)
+    try:
+        if path.is_dir():
+            raise _refused(name, "", "this is a folder; name the file in it")
+        if path.exists() and not path.is_file():
+            raise _refused(name, "", "this is not a regular file; name a file on disk")
+        if path.stat().st_size > MOST_BYTES:
+            raise _refused(name, "", f"the file is larger than {MOST_BYTES >> 20} MiB; split it")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise _refused(name, "", "there is no such file; check the name and the folder") from None
+    except PermissionError:
+        raise _refused(name, "", "you may not read this file; change its permissions") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "the name cannot be a file's"
+        raise (
+            error
+            if isinstance(error, FileRefused)
+            else _refused(name, "", f"{reason}; try another file")
+        ) from None
+
+
+def load(path: Path) -> Opened:
+    """Reads a .promptpath file. Raises FileRefused with every problem and its place."""
+    return loads(read_bytes(path), str(path))
+
+
+def loads(data: bytes, name: str) -> Opened:
+    """Reads the bytes of a .promptpath file called `name`.
+
+    Raises FileRefused with every problem and its place.
+    """
+    document = parse_json(data, name)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise _refused(
+            name,
+            "format",
+            f'this is no Promptpath design: "format" must be "{FORMAT}"; choose another file',
+        )
+    version = _whole(document, "version", name, least=1, missing=None)
+    minor = _whole(document, "minor", name, least=0, missing=0)
+    if version > VERSION:
+        raise _refused(
+            name,
+            "version",
+            f"the file is of format version {version}, this program reads up to {VERSION}; "
+            "use a newer Promptpath",
+        )
+    document = upgraded(document, version, VERSION)
+    body = {key: value for key, value in document.items() if key not in ("format", "version")}
+    newer = version == VERSION and minor > MINOR
+    body["minor"] = minor if newer else MINOR
+    try:
+        topology = Topology.model_validate(body, context=NEWER_MINOR if newer else None)
+    except ValidationError as error:
+        raise FileRefused(name, _problems_of(error, document)) from None
+    misfits = problems(topology)
+    if misfits:
+        raise FileRefused(name, misfits)
+    return Opened(topology, version)
+
+
+def _whole(
+    document: dict[str, Any], key: str, name: str, *, least: int, missing: int | None
+) -> int:
+    value = document.get(key, missing)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise _refused(
+            name,
+            key,
+            f"must be a whole number from {least}, not {json.dumps(value)[:40]}; correct it",
+        )
+    return value
+
+
+def parse_json(data: bytes, name: str) -> Any:
+    """Strict JSON: UTF-8, no NaN, no key twice, no endless nesting. Raises FileRefused."""
+    if not data.strip():
+        raise _refused(name, "", "the file is empty; restore it from a copy or from git")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in data[:4]:
+        raise _refused(name, "", "the file is UTF-16 or binary, not UTF-8; save it as UTF-8")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _refused(
+            name, f"byte {error.start}", "this is not UTF-8 text; save it as UTF-8"
+        ) from None
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+    except RecursionError:
+        raise _refused(
+            name, "", "the JSON is nested too deeply to be a design; restore it from a copy"
+        ) from None
+    except json.JSONDecodeError as error:
+        raise _refused(
+            name,
+            f"line {error.lineno}, column {error.colno}",
+            f"this is not JSON ({error.msg}); mend it there or restore the file from a copy",
+        ) from None
+    except ValueError as error:
+        raise _refused(name, "", f"{error}; correct it") from None
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is no number that a design may hold")
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twin = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {json.dumps(twin)[:60]} stands twice in one object")
+    return made
+
+
+def _problems_of(error: ValidationError, document: Any) -> tuple[Problem, ...]:
+    seen: dict[tuple[str, str], None] = {}
+    for detail in error.errors(include_url=False):
+        seen[(place_of(detail["loc"], document), _message(detail))] = None
+    return tuple(Problem(place, message) for place, message in seen)
+
+
+def place_of(loc: tuple[int | str, ...], document: Any) -> str:
+    """A readable address of a validation error: list entries by id where they have one."""
+    parts: list[str] = []
+    value = document
+    for part in loc:
+        if isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+            label = value.get("id") if isinstance(value, dict) else None
+            parts.append(f"[{label if isinstance(label, str) else part}]")
+        elif isinstance(value, dict) and part in value:
+            value = value[part]
+            parts.append(f".{part}")
+        elif (
+            isinstance(value, dict)
+            and isinstance(part, str)
+            and not part.startswith(("function", "chain"))
+        ):
+            if part not in (
+                "series",
+                "parallel",
+                "repeat",
+                "branch",
+                "retry",
+                "hedge",
+                "call",
+                "model",
+            ):
+                parts.append(f".{part}")
+                value = None
+    return "".join(parts).lstrip(".")
+
+
+def _message(detail: ErrorDetails) -> str:
+    shown = json.dumps(detail["input"], default=str)
+    shown = shown if len(shown) <= 40 else f"{shown[:37]}…"
+    match detail["type"]:
+        case "extra_forbidden":
+            return "this field is not known; correct its name or take it out"
+        case "missing":
+            return "this field is missing; give it a value"
+        case "unknown_word" | "duplicate_id" | "falling_percentiles" | "control_character":
+            return detail["msg"]
+        case "value_error":
+            return detail["msg"].removeprefix("Value error, ")
+        case _:
+            wish = detail["msg"][:1].lower() + detail["msg"][1:]
+            return f"{wish}, not {shown}; correct it"
+
+
+def dumps(topology: Topology) -> bytes:
+    """The canonical bytes: sorted ids, fixed key order, defaults left out, one field a line.
+
+    They depend on the values only; reading and writing them again gives the same bytes.
+    """
+    body = topology.model_dump(mode="json", exclude_defaults=True)
+    body.pop("minor", None)
+    document = {"format": FORMAT, "version": VERSION, "minor": topology.minor}
+    document |= {key: body[key] for key in ("design", "layout") if key in body}
+    document |= {key: body[key] for key in sorted(body) if key not in document}
+    return _text(document)
+
+
+def _text(document: Any) -> bytes:
+    text = json.dumps(_canonical(document), indent=1, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def _canonical(value: Any) -> Any:
+    """Whole floats as integers, and provenance last, so that a diff shows the value first."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, list):
+        return [_canonical(each) for each in value]
+    if isinstance(value, dict):
+        last = ("provenance",) if "provenance" in value and "id" in value else ()
+        keys = [key for key in value if key not in last]
+        return {key: _canonical(value[key]) for key in (*keys, *last)}
+    return value
+
+
+def content_hash(design: Design) -> str:
+    """SHA-256 of the canonical design without layout: what results and reports are about."""
+    body = design.model_dump(mode="json", exclude_defaults=True)
+    return hashlib.sha256(_text(body)).hexdigest()
+
+
+def layout_hash(topology: Topology) -> str:
+    """SHA-256 of the canonical layout."""
+    body = topology.layout.model_dump(mode="json", exclude_defaults=True)
+    return hashlib.sha256(_text(body)).hexdigest()
+
+
+def save(topology: Topology, path: Path) -> None:
+    """Writes the canonical bytes so that the old file stays whole until the new one is proven.
+
+    Raises FileRefused, with nothing written, where the folder is missing or may not be written.
+    """
+    write_atomically(path, dumps(topology))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Temporary file beside it, flush, fsync, read back, replace, fsync the folder.
+
+    Raises FileRefused, with nothing written, where that is not possible.
+    """
+    folder = path.parent
+    if not folder.is_dir():
+        raise _refused(str(path), "", f"there is no folder {folder}; make it or choose another")
+    if path.is_dir():
+        raise _refused(str(path), "", "this is a folder; name a file in it")
+    try:
+        handle, temporary = tempfile.mkstemp(
+            dir=folder, prefix=f".{path.name[:80]}.", suffix=".tmp"
+        )
+    except OSError as error:
+        raise _refused(
+            str(path), "", f"cannot write in {folder} ({error.strerror}); choose another folder"
+        ) from None
+    scratch = Path(temporary)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if scratch.read_bytes() != data:
+            raise _refused(
+                str(path), "", "the disk gave back other bytes than were written; try another disk"
+            )
+        _keep_mode(path, scratch)
+        scratch.replace(path)
+        _sync_folder(folder)
+    except OSError as error:
+        raise _refused(
+            str(path), "", f"cannot be written ({error.strerror}); choose another place"
+        ) from None
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _keep_mode(path: Path, scratch: Path) -> None:
+    """The permissions of the old file, or those that a new file would get."""
+    if path.exists():
+        scratch.chmod(path.stat().st_mode & 0o7777)
+    elif os.name == "posix":
+        mask = os.umask(0)
+        os.umask(mask)
+        scratch.chmod(0o666 & ~mask)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

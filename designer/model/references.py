@@ -1,0 +1,195 @@
+"""Who names whom inside a design, and what is wrong with it: dangling ids, circles, sizes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from designer.model.base import Frozen
+from designer.model.design import Design
+from designer.model.kinds import NODE_KINDS
+from designer.model.services import Call
+from designer.model.topology import Topology
+
+MOST_INSTANCES: Final = 10_000_000
+"""More instances than this in all are refused (TOPOLOGY: counts)."""
+
+_TO: Final[dict[tuple[str, str], str]] = {
+    ("groups", "parent"): "groups",
+    ("nodes", "group"): "groups",
+    ("nodes", "chain"): "nodes",
+    ("links", "a"): "nodes",
+    ("links", "b"): "nodes",
+    ("links", "spans"): "spans",
+    ("deployments", "node"): "nodes",
+    ("deployments", "partner"): "deployments",
+    ("services", "tenant"): "tenants",
+    ("services", "steering.targets"): "deployments nodes groups",
+    ("flows", "source"): "nodes",
+    ("flows", "target"): "nodes",
+    ("flows", "owner"): "services",
+    ("paths", "source"): "nodes",
+    ("paths", "target"): "nodes",
+    ("paths", "via"): "nodes links",
+    ("paths", "disjoint_from"): "paths",
+    ("failures", "nodes"): "nodes",
+    ("failures", "links"): "links",
+    ("failures", "groups"): "groups",
+    ("scenarios", "changes.target"): "nodes links groups services deployments flows",
+}
+"""Fields that hold ids, and the collections where they must be found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong at a place of the file, with what to do about it."""
+
+    place: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One id that a thing names: from (collection, id, field) to `target` in `collections`."""
+
+    collection: str
+    id: str
+    field: str
+    target: str
+    collections: tuple[str, ...]
+
+
+def references(design: Design) -> Iterator[Reference]:
+    """Every id that some thing of the design names."""
+    for (collection, field), targets in _TO.items():
+        homes = tuple(targets.split())
+        for key, item in getattr(design, collection).items():
+            for target in _values(item, field):
+                yield Reference(collection, key, field, target, homes)
+    for key, service in design.services.items():
+        for demand in service.demands:
+            yield Reference("services", key, "demands", demand.users, ("nodes",))
+        for call in calls(service.workflow):
+            if call.at not in NODE_KINDS:
+                yield Reference("services", key, "workflow", call.at, ("nodes",))
+
+
+def _values(item: Any, path: str) -> Iterator[str]:
+    head, _, rest = path.partition(".")
+    value = getattr(item, head)
+    for each in value if isinstance(value, tuple) else (value,):
+        if each is not None:
+            yield from _values(each, rest) if rest else (each,)
+
+
+def calls(step: Any) -> Iterator[Call]:
+    """Every call of a workflow."""
+    if isinstance(step, Call):
+        yield step
+    elif isinstance(step, Frozen):
+        for name in type(step).model_fields:
+            value = getattr(step, name)
+            for each in value if isinstance(value, tuple) else (value,):
+                yield from calls(each)
+
+
+def problems(topology: Topology) -> tuple[Problem, ...]:
+    """Everything that makes the parts of a topology not fit each other, in a fixed order."""
+    design = topology.design
+    found = [
+        Problem(
+            f"design.{reference.collection}[{reference.id}].{reference.field}",
+            f"{reference.target!r} is not among the {' or '.join(reference.collections)}; "
+            "name one that is there, or take the entry out",
+        )
+        for reference in references(design)
+        if not any(reference.target in getattr(design, home) for home in reference.collections)
+    ]
+    found += _self_links(design)
+    circles = _group_circles(design)
+    found += circles
+    if not circles:
+        found += _too_many(design)
+    return tuple(found)
+
+
+def _self_links(design: Design) -> list[Problem]:
+    return [
+        Problem(f"design.links[{key}]", "both ends are the same node; link two different nodes")
+        for key, link in sorted(design.links.items())
+        if link.a == link.b
+    ]
+
+
+def _group_circles(design: Design) -> list[Problem]:
+    found = []
+    safe: set[str] = set()
+    for key in sorted(design.groups):
+        trail: list[str] = []
+        current: str | None = key
+        while current is not None and current in design.groups and current not in safe:
+            if current in trail:
+                found.append(
+                    Problem(
+                        f"design.groups[{key}].parent",
+                        "the group lies inside itself; give it another parent",
+                    )
+                )
+                break
+            trail.append(current)
+            current = design.groups[current].parent
+        safe.update(trail)
+    return found
+
+
+def multiplicity(design: Design, node_id: str) -> int:
+    """How many instances a node stands for: its own count times those of the groups around it."""
+    node = design.nodes[node_id]
+    times = node.count
+    group = node.group
+    while group is not None and group in design.groups:
+        times *= design.groups[group].count
+        group = design.groups[group].parent
+    return times
+
+
+def _too_many(design: Design) -> list[Problem]:
+    total = sum(multiplicity(design, key) for key in design.nodes)
+    if total <= MOST_INSTANCES:
+        return []
+    return [
+        Problem(
+            "design.nodes",
+            f"the counts make {total:,} instances; at most {MOST_INSTANCES:,} can be analysed, "
+            "lower a count",
+        )
+    ]
+
+
+def groups_around(design: Design, node_id: str) -> tuple[str, ...]:
+    """Ids of the groups that a node lies in, innermost first."""
+    around: list[str] = []
+    group = design.nodes[node_id].group
+    while group is not None and group in design.groups and group not in around:
+        around.append(group)
+        group = design.groups[group].parent
+    return tuple(around)
+
+
+def site_of(design: Design, node_id: str) -> str | None:
+    """The innermost group around a node that is a site."""
+    for group in groups_around(design, node_id):
+        if design.groups[group].site is not None or design.groups[group].kind == "site":
+            return group
+    return None
+
+
+def position_of(design: Design, node_id: str) -> tuple[float, float] | None:
+    """(latitude, longitude) in degrees of a node: its own, else of the innermost placed site."""
+    node = design.nodes[node_id]
+    if node.latitude_deg is not None and node.longitude_deg is not None:
+        return node.latitude_deg, node.longitude_deg
+    for group in groups_around(design, node_id):
+        site = design.groups[group].site
+        if site is not None and site.latitude_deg is not None and site.longitude_deg is not None:
+            return site.latitude_deg, site.longitude_deg
+    return None
