@@ -247,7 +247,13 @@ class SiteReason(Result):
     site: str
     site_name: str
     outcome: Literal[
-        "chosen", "out_of_reach", "out_of_region", "no_capacity", "does_not_fit", "dearer", "unknown"
+        "chosen",
+        "out_of_reach",
+        "out_of_region",
+        "no_capacity",
+        "does_not_fit",
+        "dearer",
+        "unknown",
     ]
     by: float | None
     unit: str

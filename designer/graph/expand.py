@@ -66,8 +66,8 @@ def expand(design: Design) -> Expansion:
     count = np.array([_product(chains[key]) for key in node_ids], dtype=np.int64)
     if count.sum() > MOST_INSTANCES:
         raise TooLarge(
-            f"the counts make {int(count.sum()):,} instances, and at most {MOST_INSTANCES:,} can be "
-            "analysed one by one; lower a count, or draw a part of the design"
+            f"the counts make {int(count.sum()):,} instances, and at most {MOST_INSTANCES:,} can "
+            "be analysed one by one; lower a count, or draw a part of the design"
         )
     first = np.concatenate(([0], np.cumsum(count)[:-1])).astype(np.int64)
     pairs = [_cables(design.links[key], chains, position, first) for key in link_ids]
@@ -138,8 +138,8 @@ def _pairs(link: Link, many_a: int, many_b: int, common: int) -> tuple[Ints, Int
         )
     if link.pairing == "one_to_one" and many_a != many_b:
         raise BadPairing(
-            f"link {link.name or link.id} pairs one to one, but its ends are {many_a} and {many_b}; "
-            "make the counts equal, or spread it evenly"
+            f"link {link.name or link.id} pairs one to one, but its ends are {many_a} and "
+            f"{many_b}; make the counts equal, or spread it evenly"
         )
     # The k-th of the more numerous end goes to the k-th share of the other: racks stay together.
     more = max(many_a, many_b)

@@ -1,4 +1,4 @@
-"""What every part of a design has in common: frozen, strict, and careful with what it does not know.
+"""What every part of a design has in common: frozen, strict, careful with what it does not know.
 
 A file of a newer minor version may hold fields and enum values that this program has never heard
 of. They are kept as they are and written back. The validation context `{"newer_minor": True}`
@@ -7,6 +7,7 @@ allows them; without it they are mistakes and refused.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Annotated, Any, Final, Self, TypeVar, get_args
 
 from immutables import Map
@@ -270,7 +271,7 @@ class Percentiles(Frozen):
     def _rising(self) -> Self:
         order = ("min", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max")
         known = [(name, getattr(self, name)) for name in order if getattr(self, name) is not None]
-        for (lower, low), (upper, high) in zip(known, known[1:], strict=False):
+        for (lower, low), (upper, high) in pairwise(known):
             if low > high:
                 raise PydanticCustomError(
                     "falling_percentiles",

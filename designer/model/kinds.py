@@ -28,8 +28,8 @@ _BY_TIER: Final = (
     (
         "service_edge",
         (
-            "bng pe firewall steering load_balancer api_gateway ai_gateway model_router auth policy "
-            "service_chain"
+            "bng pe firewall steering load_balancer api_gateway ai_gateway model_router auth "
+            "policy service_chain"
         ),
     ),
     (
@@ -41,8 +41,8 @@ _BY_TIER: Final = (
     (
         "services",
         (
-            "object_storage file_storage vector_store kv_store tool_service scheduler observability "
-            "external_api"
+            "object_storage file_storage vector_store kv_store tool_service scheduler "
+            "observability external_api"
         ),
     ),
 )

@@ -80,7 +80,7 @@ class Deployment(Item):
 
 
 class Tokens(Frozen):
-    """Token count of a request: a mean alone is a constant; quantiles or scv give a distribution."""
+    """Token count of a request: a mean alone is a constant; quantiles or scv spread it."""
 
     mean: Positive | None = None
     scv: NonNegative | None = None
@@ -256,8 +256,9 @@ class Call(Frozen):
     name: Name = ""
     at: Id
     """A node, or a kind of node (the nearest one that can be reached)."""
-    near: Annotated[str, OneOf(("user", "model"))] = "user"
-    """From whom the call goes out: on the way from the user, or from where the model runs."""
+    reached: Annotated[str, OneOf(("through", "from_path", "from_model"))] = "through"
+    """through: the request passes it on its way to the model and stays there as a waypoint;
+    from_path: a round trip from the last waypoint; from_model: one from where the model runs."""
     request_bytes: NonNegative | None = None
     response_bytes: NonNegative | None = None
     service_time: ServiceTime | None = None
