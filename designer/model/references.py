@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from designer.model.base import Frozen
 from designer.model.design import Design
 from designer.model.kinds import NODE_KINDS
-from designer.model.services import Call
+from designer.model.steps import calls
 from designer.model.topology import Topology
 
 MOST_INSTANCES: Final = 10_000_000
@@ -79,17 +78,6 @@ def _values(item: Any, path: str) -> Iterator[str]:
     for each in value if isinstance(value, tuple) else (value,):
         if each is not None:
             yield from _values(each, rest) if rest else (each,)
-
-
-def calls(step: Any) -> Iterator[Call]:
-    """Every call of a workflow."""
-    if isinstance(step, Call):
-        yield step
-    elif isinstance(step, Frozen):
-        for name in type(step).model_fields:
-            value = getattr(step, name)
-            for each in value if isinstance(value, tuple) else (value,):
-                yield from calls(each)
 
 
 def problems(topology: Topology) -> tuple[Problem, ...]:
