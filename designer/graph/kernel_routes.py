@@ -28,7 +28,7 @@ def sift_up(heap: Ints, place: Ints, key: Ints, at: int) -> None:
 @compiled
 def pop_least(heap: Ints, place: Ints, key: Ints, size: int) -> int:
     """Takes the vertex of least key off a heap of `size` vertices."""
-    least = heap[0]
+    least = int(heap[0])
     place[least] = -1
     vertex = heap[size - 1]
     size -= 1
@@ -124,7 +124,7 @@ def is_next_hop(
     v = head[k]
     if dist[v] < 0 or dist[v] + cost[k] != dist[u]:
         return False
-    return v == root or transit[v]
+    return v == root or bool(transit[v])
 
 
 @compiled

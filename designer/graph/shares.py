@@ -157,7 +157,7 @@ def two_level(
 def usage(links: int, indptr: Ints, link: SmallInts, share: Floats, rates: Floats) -> Floats:
     """What the rates sum to on each link, (links,)."""
     flow = np.repeat(np.arange(len(rates)), np.diff(indptr))
-    return np.bincount(link, weights=share * rates[flow], minlength=links)
+    return np.bincount(link, weights=share * rates[flow], minlength=links).astype(np.float64)
 
 
 def _fill(rows: _Rows) -> Filling:
