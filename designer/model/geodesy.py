@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from geographiclib.geodesic import Geodesic  # type: ignore[import-untyped]
+from geographiclib.geodesic import Geodesic
 
 ROUTE_FACTOR: Final = 1.3
 """Guessed length of a terrestrial route over its geodesic, where nothing better is known."""
