@@ -8,6 +8,7 @@ from typing import Final
 from designer.analysis.facts import Ledger
 from designer.model.design import Design
 from designer.model.services import TrafficClass
+from designer.model.steps import calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +56,16 @@ def class_rules(design: Design, ledger: Ledger) -> dict[str, ClassRule]:
     }
     for key, item in design.classes.items():
         rules[key] = _laid_over(item, rules.get(key))
-    for key in {*_used(design)} & rules.keys():
-        if key not in design.classes:
-            rule = rules[key]
-            ledger.note(
-                key,
-                "traffic_class",
-                f"priority {rule.priority}, {'elastic' if rule.elastic else 'inelastic'}, "
-                f"{rule.packet_bytes:g} B packets",
-                "guessed",
-                _SOURCE,
-            )
+    for key in sorted(_used(design) - set(design.classes)):
+        rule = rules.setdefault(key, ClassRule(key, 6, 1.0, True, False, 1500.0, None, None))
+        ledger.note(
+            key,
+            "traffic_class",
+            f"priority {rule.priority}, {'elastic' if rule.elastic else 'inelastic'}, "
+            f"{rule.packet_bytes:g} B packets",
+            "guessed",
+            _SOURCE,
+        )
     return dict(sorted(rules.items(), key=lambda pair: (pair[1].priority, pair[0])))
 
 
@@ -90,5 +90,8 @@ def _laid_over(item: TrafficClass, under: ClassRule | None) -> ClassRule:
 
 
 def _used(design: Design) -> set[str]:
-    used = {service.traffic_class for service in design.services.values()}
-    return used | {flow.traffic_class for flow in design.flows.values()}
+    used = {flow.traffic_class for flow in design.flows.values()}
+    for service in design.services.values():
+        used.add(service.traffic_class)
+        used.update(call.traffic_class for call in calls(service.workflow) if call.traffic_class)
+    return used

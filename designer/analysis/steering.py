@@ -59,20 +59,20 @@ def choices(design: Design, service: Service, users: str, distance: Distance) ->
     to its nearest pool. With no pool at all the one choice serves nothing.
     """
     named = {call.model for call in model_calls(service.workflow) if call.model is not None}
-    others = {model: _pool(_ordered(design, service, users, model, distance), 0) for model in named}
-    own = _ordered(design, service, users, service.model, distance)
-    shares = _shares(service, own)
-    nobody: dict[str | None, tuple[str, str] | None] = {None: None, **others}
-    if not shares:
-        return (Choice(1.0, Map(nobody)),)
+    serves: dict[str | None, tuple[str, str] | None] = {None: None}
+    for model in named:
+        serves[model] = _first(_ordered(design, service, users, model, distance))
+    own = _shares(service, _ordered(design, service, users, service.model, distance))
+    if not own:
+        return (Choice(1.0, Map(serves)),)
     return tuple(
-        Choice(share, Map({**nobody, None: (deployment.id, deployment.node)}))
-        for deployment, share in shares
+        Choice(share, Map(serves).set(None, (deployment.id, deployment.node)))
+        for deployment, share in own
     )
 
 
-def _pool(ordered: Sequence[Deployment], at: int) -> tuple[str, str] | None:
-    return (ordered[at].id, ordered[at].node) if ordered else None
+def _first(ordered: Sequence[Deployment]) -> tuple[str, str] | None:
+    return (ordered[0].id, ordered[0].node) if ordered else None
 
 
 def candidates(design: Design, service: Service, model: str | None) -> tuple[Deployment, ...]:

@@ -8,7 +8,7 @@ returns to the user over the same waypoints.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
@@ -132,20 +132,22 @@ Part = Move | Serve | Generate | Access | Chain | Fork | Again | Maybe | Tries |
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What a resolution needs to know of the design, given as plain look-ups.
+    """What a resolution needs to know of the design, as look-ups.
 
-    nearest: (node or kind of node, from node) -> node id, or None where none can be reached.
-    serves: model id (None: the service's) -> (deployment id, node id), or None.
+    nearest: (node or kind of node, from node) to a node, or None where none can be reached.
+    serves: model (None: the service's) to its deployment and node, or None.
+    mean_tokens: of a distribution of token counts; None where it is not known.
+    last_packet_bytes: the packet that ends a streamed answer.
     """
 
     users: str
-    nearest: Mapping[tuple[str, str], str | None]
+    nearest: Callable[[str, str], str | None]
     serves: Mapping[str | None, tuple[str, str] | None]
+    mean_tokens: Callable[[Tokens], float | None]
     request_bytes_per_token: float
     request_overhead_bytes: float
     stream_bytes_per_token: float
     last_packet_bytes: float
-    mean_tokens: Mapping[Tokens, float | None]
 
 
 class Unresolved(ValueError):
@@ -186,7 +188,7 @@ def resolve(service: Service, wiring: Wiring) -> Request:
 def _homeward(walk: _Walk, position: str) -> tuple[Part, ...]:
     if position == walk.wiring.users:
         return ()
-    tokens = walk.wiring.mean_tokens[walk.service.output_tokens]
+    tokens = walk.wiring.mean_tokens(walk.service.output_tokens)
     carried = None if tokens is None else tokens * walk.wiring.stream_bytes_per_token
     return (
         Move(
@@ -266,7 +268,7 @@ class _Walk:
             if served is None:
                 raise Unresolved(f"nobody serves the model that {_title(call)} goes out from")
             start = served[1]
-        node = self.wiring.nearest.get((call.at, start))
+        node = self.wiring.nearest(call.at, start)
         if node is None:
             raise Unresolved(
                 f"{_title(call)} needs {call.at}, which cannot be reached from {start}"
@@ -298,7 +300,7 @@ class _Walk:
         share = (call.cached_share if cached is None else cached) or 0.0
         cls = self.service.traffic_class
         size = self.prompt_bytes(prompt, growth)
-        tokens = self.wiring.mean_tokens[output]
+        tokens = self.wiring.mean_tokens(output)
         streamed = None if tokens is None else tokens * self.wiring.stream_bytes_per_token
         slot = f"{self.service.id}:{'.'.join(map(str, trail))}"
         made = Generate(slot, call.model, deployment, prompt, output, share, growth)
@@ -309,7 +311,7 @@ class _Walk:
         return Maybe(((1 - hits, trip),)) if hits else trip
 
     def prompt_bytes(self, prompt: Tokens, growth: float) -> float | None:
-        tokens = self.wiring.mean_tokens[prompt]
+        tokens = self.wiring.mean_tokens(prompt)
         if tokens is None:
             return None
         per_token = self.wiring.request_bytes_per_token
