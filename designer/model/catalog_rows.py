@@ -296,18 +296,23 @@ class ErrorBand(Entry):
 
 
 class OverheadRow(Entry):
-    """Bytes that a header, tag or tunnel adds to a packet."""
+    """Bytes that a header, tag or tunnel adds to a packet.
+
+    With a count k and f free ones: fixed + (header + each × (k − f) if k > f, else nothing).
+    """
 
     layer: Annotated[str, OneOf(("link", "encapsulation", "network", "transport"))]
     bytes_each: Range
     fixed_bytes: NonNegative = 0.0
-    """Added once, whatever the number of labels or segments."""
+    header_bytes: NonNegative = 0.0
+    """Added once where anything is counted."""
     counted: Flag = False
     """Whether the word takes a count: `mpls.3` is three labels."""
-    free_below: Whole = 0
-    """Counts up to this one add nothing."""
-    brings_link: Flag = False
-    """Whether it replaces Ethernet and IP beneath (InfiniBand)."""
+    free: Whole = 0
+    """So many of those counted add nothing."""
+    replaces_ethernet: Flag = False
+    rdma_bytes: NonNegative | None = None
+    """RDMA transports: what they add on a link that brings RDMA itself (InfiniBand)."""
 
 
 class KindDefaults(Entry):
