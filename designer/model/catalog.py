@@ -43,7 +43,9 @@ class Unknown(LookupError):
     def __init__(self, what: str, row_id: str, known: Mapping[str, object]) -> None:
         self.what = what
         self.row_id = row_id
-        self.near = tuple(get_close_matches(row_id, sorted(known), n=3, cutoff=0.5))
+        longer = [each for each in sorted(known) if row_id and each.startswith(row_id)]
+        alike = get_close_matches(row_id, sorted(known), n=3, cutoff=0.5)
+        self.near = tuple(dict.fromkeys([*longer, *alike]))[:3]
         hint = f"did you mean {' or '.join(self.near)}?" if self.near else "see the catalogue"
         super().__init__(f'the catalogue has no {what} "{row_id}"; {hint}')
 

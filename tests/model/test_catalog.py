@@ -1,6 +1,7 @@
 """Rows of the catalogue and what the defaults say, on rows made by hand."""
 
 import math
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -18,7 +19,7 @@ from designer.model.catalog_rows import (
     is_guess,
 )
 
-FROM = {"source": "a paper of 2024", "trust": "measured"}
+FROM: dict[str, Any] = {"source": "a paper of 2024", "trust": "measured"}
 
 
 def a_time(**columns: object) -> ServiceTimeRow:
@@ -181,3 +182,11 @@ def test_rows_of_the_gpu_tier_give_a_plain_mapping() -> None:
     assert plain["gpus"] == 2
     assert plain["confidence"] == "measured"
     assert math.isclose(plain["fit_bw_GBs"], 161.2)
+
+
+def test_a_beginning_finds_what_starts_with_it() -> None:
+    rows = [Medium(id=name, group_index=1.0, **FROM) for name in ("h100_sxm", "h100_nvl", "h800")]
+    catalogue = Catalogue.model_validate({"media": rows})
+    with pytest.raises(Unknown) as caught:
+        catalogue.medium("h100")
+    assert caught.value.near[:2] == ("h100_nvl", "h100_sxm")
