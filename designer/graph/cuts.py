@@ -140,7 +140,7 @@ def _by_programme(n: int, a: Ints, b: Ints, room: Floats, hosts: Ints) -> Bisect
     chosen = coo_array(
         (np.ones(len(hosts)), (np.zeros(len(hosts), np.int64), hosts)), shape=(1, n + m)
     )
-    whole = np.zeros(n + m)
+    whole = np.zeros(n + m, np.int64)
     whole[hosts] = 1
     answer = milp(
         np.concatenate((np.zeros(n), room)),

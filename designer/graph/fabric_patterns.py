@@ -1,4 +1,4 @@
-"""Leaf-spine fabrics and fat trees by construction, traffic patterns on them, closed forms, hashing.
+"""Leaf-spine fabrics and fat trees by construction: traffic patterns, closed forms, hashing.
 
 Hosts come first, in order of racks. A pair is one flow from a host to another.
 """
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from scipy.signal import fftconvolve
 from scipy.special import gammaln
 
+from designer.graph import routing, shares
 from designer.graph.compiled import Floats, Ints
 
 Pattern = Literal["all-to-all", "permutation", "incast", "hot-rack"]
@@ -106,8 +106,8 @@ def pairs_of(fabric: Fabric, pattern: Pattern, fan: int | None = None) -> Ints:
     n, per = fabric.hosts, fabric.per_rack
     host = np.arange(n)
     if pattern == "all-to-all":
-        source, target = np.repeat(host, n), np.tile(host, n)
-        return np.column_stack((source, target))[source != target]
+        every = np.column_stack((np.repeat(host, n), np.tile(host, n))).astype(np.int64)
+        return np.compress(every[:, 0] != every[:, 1], every, axis=0)
     if pattern == "permutation":
         return np.column_stack((host, (host + n // 2) % n))
     outside = host[per:]
@@ -116,6 +116,20 @@ def pairs_of(fabric: Fabric, pattern: Pattern, fan: int | None = None) -> Ints:
     if fan is None or not 1 <= fan <= len(outside):
         raise BadFabric(f"incast needs a fan from 1 to {len(outside)}, the hosts of other racks")
     return np.column_stack((outside[:fan], np.zeros(fan, np.int64)))
+
+
+def sprayed(fabric: Fabric, pairs: Ints) -> Floats:
+    """Max-min rates of the flows, (flows,), each split equally over all shortest paths."""
+    transit = np.arange(fabric.n) >= fabric.hosts
+    tail = np.concatenate((fabric.a, fabric.b))
+    head = np.concatenate((fabric.b, fabric.a))
+    net = routing.network(fabric.n, tail, head, np.ones(len(tail), np.int64), transit)
+    rows = routing.incidence(net, pairs[:, 0], pairs[:, 1])
+    flows = len(pairs)
+    return shares.max_min(
+        np.concatenate((fabric.capacity, fabric.capacity)), rows.indptr, rows.edge, rows.share,
+        np.ones(flows), np.full(flows, np.inf),
+    )  # fmt: skip
 
 
 def slowest_flow(
@@ -188,7 +202,10 @@ def _power(one: Floats, times: int, keep: int) -> Floats:
 def _convolved(one: Floats, other: Floats) -> Floats:
     if max(len(one), len(other)) <= _DIRECT:
         return np.convolve(one, other)
-    return np.asarray(fftconvolve(one, other), dtype=np.float64)
+    length = len(one) + len(other) - 1
+    padded = 1 << (length - 1).bit_length()
+    product = np.fft.rfft(one, padded) * np.fft.rfft(other, padded)
+    return np.maximum(np.fft.irfft(product, padded)[:length], 0.0)
 
 
 def _at_least_one(**counts: int) -> None:

@@ -24,7 +24,7 @@ def level_arcs(
                 level[v] = level[u] + 1
                 queue[found] = v
                 found += 1
-    return level[t] >= 0
+    return bool(level[t] >= 0)
 
 
 @compiled
