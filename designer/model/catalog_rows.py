@@ -298,7 +298,7 @@ class ErrorBand(Entry):
 class OverheadRow(Entry):
     """Bytes that a header, tag or tunnel adds to a packet.
 
-    With a count k and f free ones: fixed + (header + each × (k − f) if k > f, else nothing).
+    With a count k and f free ones: fixed + (header + each * (k - f) if k > f, else nothing).
     """
 
     layer: Annotated[str, OneOf(("link", "encapsulation", "network", "transport"))]
