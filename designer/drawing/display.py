@@ -7,7 +7,6 @@ stand in drawing order: later ones lie on top. A text is placed by its baseline.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-
 from typing import Final, Literal
 
 from immutables import Map
@@ -95,7 +94,8 @@ class Picture:
     """A finished drawing.
 
     substituted: characters that no shipped font has, and that are drawn as a visible box.
-    anchors: by id of node or group, its box (x, y, width, height).
+    anchors: by id of node or group, its box (x, y, width, height). (left, top): the coordinates of
+    the picture's corner; the canvas keeps those of the layout.
     """
 
     width: float
@@ -106,6 +106,8 @@ class Picture:
     alternative: str
     substituted: tuple[str, ...] = ()
     anchors: Mapping[str, tuple[float, float, float, float]] = Map()
+    left: float = 0.0
+    top: float = 0.0
 
 
 def outline_of(line: Line) -> Outline:

@@ -1,0 +1,89 @@
+"""What lies where: boxes and line pieces in a grid of cells, to ask what a box would touch."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from designer.drawing.display import Point
+
+Box = tuple[float, float, float, float]
+"""x, y, width, height; px."""
+
+_CELL_PX: Final = 96.0
+
+
+class Space:
+    """Occupied places. Boxes that only touch at an edge are apart."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[tuple[int, int], list[tuple[Box, str]]] = defaultdict(list)
+        self._pieces: dict[tuple[int, int], list[tuple[Point, Point, float, str]]] = defaultdict(
+            list
+        )
+
+    def add_box(self, box: Box, owner: str) -> None:
+        """Takes a box."""
+        for cell in _cells(box):
+            self._boxes[cell].append((box, owner))
+
+    def add_piece(self, start: Point, end: Point, half_px: float, owner: str) -> None:
+        """Takes a straight line of that half width."""
+        x, y = min(start[0], end[0]) - half_px, min(start[1], end[1]) - half_px
+        width = abs(start[0] - end[0]) + 2 * half_px
+        height = abs(start[1] - end[1]) + 2 * half_px
+        for cell in _cells((x, y, width, height)):
+            left, top = cell[0] * _CELL_PX - half_px, cell[1] * _CELL_PX - half_px
+            around = (left, top, _CELL_PX + 2 * half_px, _CELL_PX + 2 * half_px)
+            if _touches(start, end, around):
+                self._pieces[cell].append((start, end, half_px, owner))
+
+    def boxes(self, box: Box) -> Iterator[str]:
+        """Owners of the boxes that a box overlaps; one may come more than once."""
+        for cell in _cells(box):
+            for other, owner in self._boxes.get(cell, ()):
+                if overlap(box, other):
+                    yield owner
+
+    def pieces(self, box: Box) -> Iterator[str]:
+        """Owners of the lines that a box touches; one may come more than once."""
+        for cell in _cells(box):
+            for start, end, half, owner in self._pieces.get(cell, ()):
+                grown = (box[0] - half, box[1] - half, box[2] + 2 * half, box[3] + 2 * half)
+                if _touches(start, end, grown):
+                    yield owner
+
+    def free(self, box: Box) -> bool:
+        """Whether nothing lies in a box."""
+        return next(self.boxes(box), None) is None and next(self.pieces(box), None) is None
+
+
+def overlap(first: Box, second: Box) -> bool:
+    """Whether two boxes share an area."""
+    return (
+        first[0] < second[0] + second[2]
+        and second[0] < first[0] + first[2]
+        and first[1] < second[1] + second[3]
+        and second[1] < first[1] + first[3]
+    )
+
+
+def _cells(box: Box) -> Iterator[tuple[int, int]]:
+    last = int((box[1] + box[3]) // _CELL_PX)
+    for column in range(int(box[0] // _CELL_PX), int((box[0] + box[2]) // _CELL_PX) + 1):
+        for row in range(int(box[1] // _CELL_PX), last + 1):
+            yield column, row
+
+
+def _touches(start: Point, end: Point, box: Box) -> bool:
+    """Whether a line passes the inside of a box (Liang and Barsky 1984)."""
+    low, high = 0.0, 1.0
+    for axis in (0, 1):
+        edge, far = box[axis], box[axis] + box[axis + 2]
+        step = end[axis] - start[axis]
+        if step == 0:
+            if not edge < start[axis] < far:
+                return False
+            continue
+        near, away = (edge - start[axis]) / step, (far - start[axis]) / step
+        low, high = max(low, min(near, away)), min(high, max(near, away))
+    return low < high
