@@ -248,6 +248,13 @@ class Replica:
             * (self.constants.mfu_attention)
         )
 
+    @property
+    def decode_width(self) -> float:
+        """Elements that a decode step multiplies per query head and token of context."""
+        if self.model.attention == "MLA":
+            return 2 * _known(self.model.kv_lora_rank) + _known(self.model.rope_head_dim)
+        return self.model.qk_dim + self.model.v_dim
+
     def product_s(self, tokens: float, to_head: float) -> float:
         """G(T, H): seconds of the matrix products of T tokens of which H reach the LM head."""
         model, chip = self.model, self.accelerator
@@ -290,11 +297,7 @@ class Replica:
         part = batch / (self.pipeline_parallel * self.groups)
         seen = model.full_layers * context
         seen += model.window_layers * min(context, model.window_tokens or context)
-        if model.attention == "MLA":
-            width = 2 * _known(model.kv_lora_rank) + _known(model.rope_head_dim)
-        else:
-            width = model.qk_dim + model.v_dim
-        attention = 2.0 * model.query_heads * width * part * seen
+        attention = 2.0 * model.query_heads * self.decode_width * part * seen
         touched = touched_share(model, part * self.groups)
         experts = self.expert_bytes * touched / (self.tensor_parallel * self.groups)
         read = self.other_bytes / self.tensor_parallel + part * self.kv_layer_bytes * seen
