@@ -151,7 +151,7 @@ def _install_with_pip(requirements: Path) -> None:
     pip = [str(PYTHON), "-m", "pip"]
     if not _succeeds([*pip, "--version"], quiet=True):
         _succeeds([str(PYTHON), "-m", "ensurepip", "--default-pip"], quiet=True)
-    install = [*pip, "install", "--quiet", "--disable-pip-version-check"]
+    install = [*pip, "install", "-qq", "--disable-pip-version-check"]
     _say(f"installing {requirements.name} with pip")
     if not _succeeds([*install, "--require-hashes", "-r", str(requirements)]):
         raise CannotGoOn(
