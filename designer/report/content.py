@@ -1,0 +1,113 @@
+"""Results and topology to the content of a design review: pure, no clock, nothing left out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from designer.analysis.results import Results
+from designer.drawing.display import Picture
+from designer.drawing.text import missing
+from designer.files.format import content_hash, layout_hash
+from designer.model.topology import Topology
+from designer.report.blocks import Cover, Drawing, Review, Section
+from designer.report.sections import (
+    bandwidth,
+    closing,
+    findings,
+    latency,
+    placement,
+    summary,
+)
+from designer.report.words import date_parts, date_text, names_of
+
+_STATUS = {
+    "draft": "draft",
+    "in_review": "in review",
+    "approved": "approved",
+    "withdrawn": "withdrawn",
+}
+
+
+def review(topology: Topology, results: Results, pictures: Sequence[Picture] = ()) -> Review:
+    """The design review of one revision; `pictures` are drawn in their order, each captioned.
+
+    The date is the title block's. The same arguments give the same review.
+    """
+    names = names_of(topology)
+    sections: list[Section] = [
+        summary.section(results, names),
+        *_drawings(pictures),
+        latency.section(results, names),
+        bandwidth.section(topology, results, names),
+        placement.section(results.placement, names),
+    ]
+    scenarios = placement.scenarios(results, names)
+    sections += [scenarios] if scenarios else []
+    sections.append(findings.section(results.findings, names))
+    boxed = sorted(
+        {c for text in _texts((topology.design.title_block, sections)) for c in missing(text)}
+    )
+    sections += [closing.assumptions(results, names, boxed), closing.glossary()]
+    title = topology.design.title_block
+    status = _STATUS.get(title.status, title.status)
+    label = (
+        f"Revision {title.revision_label}, {status}"
+        if title.revision_label
+        else status.capitalize()
+    )
+    date = date_text(title.date)
+    return Review(
+        title=title.title or "Untitled design",
+        header=title.title or "Untitled design",
+        footer_strong=label,
+        footer=", ".join(part for part in (date, title.author) if part),
+        author=title.author,
+        date=date_parts(title.date),
+        cover=_cover(topology, results, status, date),
+        sections=tuple(sections),
+    )
+
+
+def _cover(topology: Topology, results: Results, status: str, date: str) -> Cover:
+    title = topology.design.title_block
+    facts = (
+        ("Revision", title.revision_label),
+        ("Date", date),
+        ("Author", title.author),
+        ("Status", status),
+        ("File", results.file),
+        ("Content", content_hash(topology.design)),
+        ("Layout", layout_hash(topology)),
+        ("Program", results.program),
+    )
+    return Cover(
+        title=title.title or "Untitled design",
+        subtitle="Design review",
+        status=status,
+        story=title.story,
+        facts=tuple(pair for pair in facts if pair[1]),
+        approvals=tuple((each.name, each.role, date_text(each.date)) for each in title.approvals),
+    )
+
+
+def _drawings(pictures: Sequence[Picture]) -> list[Section]:
+    if not pictures:
+        return []
+    return [
+        Section("Drawing", tuple(Drawing(each.title or "The design", each) for each in pictures))
+    ]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text inside nested frozen values, pictures left out: they name their own."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _texts(each)
+    elif is_dataclass(value) and not isinstance(value, Picture):
+        for field in fields(value):
+            yield from _texts(getattr(value, field.name))
+    elif hasattr(type(value), "model_fields"):
+        for name in type(value).model_fields:
+            yield from _texts(getattr(value, name))

@@ -1,0 +1,221 @@
+"""Effective bandwidth: what each flow gets of its port, hot links, oversubscription."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from designer.analysis.results import FlowResult, LinkResult, Oversubscription, Results
+from designer.model.topology import Topology
+from designer.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Heading,
+    Paragraph,
+    Row,
+    Section,
+    Step,
+    Steps,
+    Table,
+)
+from designer.report.words import (
+    UNKNOWN,
+    Names,
+    ms,
+    percent,
+    plural,
+    quantity,
+    rate,
+    tier_name,
+)
+
+MOST_CHARTS: Final = 8
+MOST_LINKS: Final = 30
+_STEPS: Final = (
+    ("Port", "port_gbps"),
+    ("Less protocol overhead", "after_overhead_gbps"),
+    ("Less load balancing", "after_balancing_gbps"),
+    ("Less contention", "after_contention_gbps"),
+    ("Effective", "effective_gbps"),
+)
+
+
+def section(topology: Topology, results: Results, names: Names) -> Section:
+    """Flows, hot links, and the ratios of switches, tiers and cuts."""
+    limit = topology.design.settings.utilisation_limit
+    blocks: list[Block] = [
+        *_flows(results.flows, names),
+        *_links(results.links, names, limit),
+        *_ratios(results.oversubscription),
+    ]
+    return Section("Effective bandwidth", tuple(blocks))
+
+
+def _title(flow: FlowResult, names: Names) -> str:
+    owner = f"{names.of(flow.service)}, " if flow.service else ""
+    ends = f"{names.of(flow.source)} to {names.of(flow.target)}"
+    return f"{owner}{names.of(flow.traffic_class)}: {ends}"
+
+
+def _loss(flow: FlowResult) -> float:
+    """Share of the port that the flow does not get; flows that nobody knows come last."""
+    if not flow.port_gbps or flow.effective_gbps is None:
+        return -1.0
+    return 1 - flow.effective_gbps / flow.port_gbps
+
+
+def _flows(flows: Sequence[FlowResult], names: Names) -> Iterable[Block]:
+    yield Heading("What flows get of their ports")
+    if not flows:
+        yield Paragraph("No traffic crosses the network: there is no demand and no flow.")
+        return
+    charted = sorted((flow for flow in flows if flow.port_gbps), key=_loss, reverse=True)
+    for flow in charted[:MOST_CHARTS]:
+        yield _chart(flow, names)
+    if len(flows) > MOST_CHARTS:
+        yield Paragraph(
+            f"Drawn are the {MOST_CHARTS} flows that lose most; the table has all {len(flows):,}.",
+            "note",
+        )
+    rows = [
+        Row(
+            (
+                Cell(_title(flow, names)),
+                *(Cell(rate(getattr(flow, field))) for _, field in _STEPS),
+                Cell(flow.bottleneck_name or names.of(flow.bottleneck or "") or UNKNOWN),
+            )
+        )
+        for flow in flows
+    ]
+    yield Table(
+        "Effective bandwidth of every flow, after each loss.",
+        (
+            Column("Flow", share=2.4), Column("Port", "right"), Column("overhead", "right"),
+            Column("balancing", "right"), Column("contention", "right"),
+            Column("effective", "right", strong=True), Column("Bottleneck", share=1.5),
+        ),
+        tuple(rows),
+    )  # fmt: skip
+
+
+def _chart(flow: FlowResult, names: Names) -> Steps:
+    port = flow.port_gbps or 1.0
+    steps = []
+    for label, field in _STEPS:
+        value: float | None = getattr(flow, field)
+        share = None if value is None else min(1.0, value / port)
+        steps.append(Step(label, share, rate(value), last=field == "effective_gbps"))
+    spoken = "; ".join(f"{step.label} {step.value}" for step in steps)
+    where = flow.bottleneck_name or names.of(flow.bottleneck or "")
+    limit = f" Held back at {where}." if where else ""
+    title = _title(flow, names)
+    gets = f"{rate(flow.effective_gbps)} of {rate(flow.port_gbps)}"
+    return Steps(
+        f"{title}: {gets}.{limit}", f"Bar chart of {title}: {spoken}.{limit}", tuple(steps)
+    )
+
+
+def _links(links: Sequence[LinkResult], names: Names, limit: float) -> Iterable[Block]:
+    yield Heading("Hot links")
+    known = sorted(
+        (link for link in links if link.utilisation is not None),
+        key=lambda link: (-(link.utilisation or 0.0), link.id, link.direction),
+    )
+    unknown = len(links) - len(known)
+    hot = sum(1 for link in known if (link.utilisation or 0.0) > limit)
+    if not links:
+        yield Paragraph("The design has no link.")
+        return
+    said = f"{plural(hot, 'direction')} of {len(links):,} above the limit of {percent(limit)}."
+    if unknown:
+        said += f" The load share of {unknown:,} is unknown: capacity or demand is missing."
+    yield Paragraph(said)
+    if known:
+        yield _link_table(known[:MOST_LINKS], names)
+    rest = known[MOST_LINKS:]
+    if rest:
+        yield Paragraph(
+            f"The other {len(rest):,} known directions carry "
+            f"{percent(rest[0].utilisation)} or less.",
+            "note",
+        )
+
+
+def _link_table(links: Sequence[LinkResult], names: Names) -> Table:
+    rows = []
+    for link in links:
+        share = link.utilisation or 0.0
+        classes = sorted(link.load_gbps.items(), key=lambda pair: (-pair[1], pair[0]))
+        carries = ", ".join(f"{names.of(name)} {rate(load)}" for name, load in classes[:2] if load)
+        rows.append(
+            Row(
+                (
+                    Cell(link.name or names.of(link.id)),
+                    Cell(f"{names.of(link.source)} to {names.of(link.target)}"),
+                    Cell(rate(link.capacity_gbps)),
+                    Cell(percent(share)),
+                    Cell("", bar=min(1.0, share)),
+                    Cell(ms(link.queue_wait_p95_us)),
+                    Cell(carries),
+                )
+            )
+        )
+    return Table(
+        "The most loaded directions in the busiest hour; wait is the p95 of the queue in µs.",
+        (
+            Column("Link", share=1.5), Column("Direction", share=1.7), Column("Capacity", "right"),
+            Column("Load", "right", strong=True), Column("", share=0.7), Column("wait", "right"),
+            Column("Mostly", share=1.7),
+        ),
+        tuple(rows),
+    )  # fmt: skip
+
+
+def _ratios(found: Oversubscription) -> Iterable[Block]:
+    yield Heading("Oversubscription")
+    if not (found.switches or found.tiers or found.cuts):
+        yield Paragraph("No switch has downlinks and uplinks, and no group has a boundary to cut.")
+        return
+    if found.tiers:
+        worst = "; ".join(f"{tier_name(t.tier)} {_ratio(t.ratio)}" for t in found.tiers)
+        yield Paragraph(f"Worst ratio by tier: {worst}.")
+    if found.switches:
+        yield Table(
+            "Downlink over uplink capacity of each switch.",
+            (
+                Column("Switch", share=2), Column("Tier", share=1), Column("Down", "right"),
+                Column("Up", "right"), Column("Ratio", "right", strong=True),
+                Column("Limit", "right"),
+            ),
+            tuple(
+                Row(
+                    (
+                        Cell(s.name or s.id), Cell(tier_name(s.tier)), Cell(rate(s.downlink_gbps)),
+                        Cell(rate(s.uplink_gbps)), Cell(_ratio(s.ratio)),
+                        Cell("none set" if s.limit is None else _ratio(s.limit)),
+                    ),
+                    s.tier,
+                )
+                for s in sorted(found.switches, key=lambda s: (-s.ratio, s.id))
+            ),
+        )  # fmt: skip
+    if found.cuts:
+        yield Table(
+            "What a group could send over what its boundary carries.",
+            (
+                Column("Group", share=2), Column("Inside", "right"), Column("Boundary", "right"),
+                Column("Ratio", "right", strong=True),
+            ),
+            tuple(
+                Row(
+                    (
+                        Cell(c.name or c.group), Cell(rate(c.inside_gbps)), Cell(rate(c.cut_gbps)),
+                        Cell(_ratio(c.ratio)),
+                    )
+                )
+                for c in sorted(found.cuts, key=lambda c: (-c.ratio, c.group))
+            ),
+        )  # fmt: skip
+
+
+def _ratio(value: float) -> str:
+    return f"{quantity(value, '')}:1"

@@ -1,0 +1,113 @@
+"""The end of a review: everything assumed, guessed or unknown, its sources, and the words."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from designer.analysis.results import Assumption, FactKind, Results
+from designer.model.units import number
+from designer.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Facts,
+    Heading,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+)
+from designer.report.glossary import GLOSSARY
+from designer.report.words import Names, plural
+
+_KINDS: Final[tuple[tuple[FactKind, str, str], ...]] = (
+    ("unknown", "Unknown", "Figures that need these say “at least”."),
+    ("guessed", "Guessed", "Nobody gave these; they are the program's guesses."),
+    ("catalogue", "From the catalogue", "Published figures, each with its source."),
+    ("derived", "Derived", "Worked out from other values of the design."),
+    ("measured", "Measured", "Taken from measurements that the project has imported."),
+    ("given", "Given", "Set in the design and worth naming here."),
+)
+
+
+def assumptions(results: Results, names: Names, missing: Sequence[str]) -> Section:
+    """Every value that nobody gave, by kind, and the sources; none is left out."""
+    return Section("Assumptions, guesses, unknowns", tuple(_assumed(results, names, missing)))
+
+
+def _assumed(results: Results, names: Names, missing: Sequence[str]) -> Iterable[Block]:
+    settings = results.settings
+    yield Facts(
+        (
+            ("Program", results.program),
+            ("Design", results.content),
+            ("Scenario and year", f"{settings.scenario or 'baseline'}, {settings.year or 'now'}"),
+            ("Percentiles", ", ".join(f"p{number(level, 6)}" for level in settings.percentiles)),
+            ("Between classes", settings.class_model),
+            ("Seed", str(settings.seed)),
+        )
+    )
+    if missing:
+        yield Paragraph(
+            f"{plural(len(missing), 'character')} of names in this design cannot be set with the "
+            "fonts of the program and stand here as a box.",
+            "note",
+        )
+    if not results.assumptions:
+        yield Paragraph("Every value that the results rest on was given in the design.")
+        return
+    for kind, title, remark in _KINDS:
+        rows = [each for each in results.assumptions if each.kind == kind]
+        if rows:
+            yield Heading(f"{title} ({len(rows):,})")
+            yield _table(rows, remark, names)
+    yield from _sources(results.assumptions)
+
+
+def _table(rows: Sequence[Assumption], caption: str, names: Names) -> Table:
+    return Table(
+        caption,
+        (
+            Column("Of what", share=1.8), Column("Field", share=1.6), Column("Value", "right"),
+            Column("Source or reason", share=2.6),
+        ),
+        tuple(
+            Row(
+                (
+                    Cell(names.of(each.element)),
+                    Cell(each.field),
+                    Cell(_value(each)),
+                    Cell(each.source),
+                )
+            )
+            for each in rows
+        ),
+    )  # fmt: skip
+
+
+def _value(each: Assumption) -> str:
+    if each.value is None:
+        return "unknown"
+    if isinstance(each.value, bool):
+        return "yes" if each.value else "no"
+    if isinstance(each.value, int | float):
+        return number(each.value, 6)
+    return each.value
+
+
+def _sources(found: Sequence[Assumption]) -> Iterable[Block]:
+    counts = Counter(each.source for each in found if each.source and each.kind == "catalogue")
+    if counts:
+        yield Heading("Sources")
+        yield Table(
+            "Published sources, and how many values rest on each.",
+            (Column("Source", share=5), Column("Values", "right")),
+            tuple(
+                Row((Cell(source), Cell(f"{count:,}"))) for source, count in sorted(counts.items())
+            ),
+        )
+
+
+def glossary() -> Section:
+    """What the words of a review mean."""
+    return Section("Glossary", (Facts(GLOSSARY),), new_page=False)
