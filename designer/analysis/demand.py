@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from designer.analysis.facts import Ledger
 from designer.analysis.steering import Choice, Distance, choices
+from designer.analysis.tokens import Role
 from designer.analysis.wire import SEGMENT_BYTES, WireSizes, wire_sizes
 from designer.analysis.workflow import (
     Generate,
@@ -21,7 +23,8 @@ from designer.analysis.workflow import (
 from designer.model.design import Design
 from designer.model.services import Demand, Service, Tokens
 
-MeanTokens = Callable[[Tokens], float | None]
+MeanTokens = Callable[[Service, Tokens, Role], float | None]
+"""Mean tokens of a service's prompt or output; None where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def _plan(
         demand.users,
         nearest_of(design, distance),
         choice.serves,
-        mean_tokens,
+        partial(mean_tokens, service),
         sizes.request_per_token,
         sizes.request_overhead,
         sizes.stream_per_token,
@@ -170,7 +173,7 @@ def _request_streams(design: Design, made: Sequence[Plan], ledger: Ledger) -> It
         if what == "answer":
             packet = min(packet, wire_sizes(owner, ledger).stream_packet)
         yield Stream(
-            f"{service}/{users}/{cls}/{what}/{source}>{target}",
+            f"{service}/{users}{_again(owner, index)}/{cls}/{what}/{source}>{target}",
             service,
             users,
             cls,
@@ -182,6 +185,13 @@ def _request_streams(design: Design, made: Sequence[Plan], ledger: Ledger) -> It
             1 + int(owner.demands[index].requests_per_s),
             owner.demands[index].day,
         )
+
+
+def _again(service: Service, index: int) -> str:
+    """Tells two demands from the same users apart."""
+    users = service.demands[index].users
+    before = sum(demand.users == users for demand in service.demands[:index])
+    return f".{before + 1}" if before else ""
 
 
 def _gbps(carried_bytes: float | None, per_s: float) -> float | None:

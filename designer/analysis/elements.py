@@ -20,7 +20,7 @@ from designer.model.references import position_of
 from designer.model.services import Call
 from designer.model.things import Link, Node, ServiceTime
 
-DEFAULT_MEDIUM: Final = "single-mode-fibre"
+DEFAULT_MEDIUM: Final = "smf"
 DEFAULT_ROUTE_FACTOR: Final = 1.3
 """Route length over great circle on land where nobody said more (a guess)."""
 

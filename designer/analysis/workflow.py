@@ -143,7 +143,7 @@ class Wiring:
     users: str
     nearest: Callable[[str, str], str | None]
     serves: Mapping[str | None, tuple[str, str] | None]
-    mean_tokens: Callable[[Tokens], float | None]
+    mean_tokens: Callable[[Tokens, Literal["prompt", "output"]], float | None]
     request_bytes_per_token: float
     request_overhead_bytes: float
     stream_bytes_per_token: float
@@ -188,7 +188,7 @@ def resolve(service: Service, wiring: Wiring) -> Request:
 def _homeward(walk: _Walk, position: str) -> tuple[Part, ...]:
     if position == walk.wiring.users:
         return ()
-    tokens = walk.wiring.mean_tokens(walk.service.output_tokens)
+    tokens = walk.wiring.mean_tokens(walk.service.output_tokens, "output")
     carried = None if tokens is None else tokens * walk.wiring.stream_bytes_per_token
     return (
         Move(
@@ -300,7 +300,7 @@ class _Walk:
         share = (call.cached_share if cached is None else cached) or 0.0
         cls = self.service.traffic_class
         size = self.prompt_bytes(prompt, growth)
-        tokens = self.wiring.mean_tokens(output)
+        tokens = self.wiring.mean_tokens(output, "output")
         streamed = None if tokens is None else tokens * self.wiring.stream_bytes_per_token
         slot = f"{self.service.id}:{'.'.join(map(str, trail))}"
         made = Generate(slot, call.model, deployment, prompt, output, share, growth)
@@ -311,7 +311,7 @@ class _Walk:
         return Maybe(((1 - hits, trip),)) if hits else trip
 
     def prompt_bytes(self, prompt: Tokens, growth: float) -> float | None:
-        tokens = self.wiring.mean_tokens(prompt)
+        tokens = self.wiring.mean_tokens(prompt, "prompt")
         if tokens is None:
             return None
         per_token = self.wiring.request_bytes_per_token

@@ -1,0 +1,269 @@
+"""One design under analysis: everything worked out about it so far, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from immutables import Map
+
+from designer.analysis.answers import Times, service_result, times_of
+from designer.analysis.bandwidth import Flows, LinkLoads, Shares, flows_of, loads, share
+from designer.analysis.classes import ClassRule, class_rules
+from designer.analysis.demand import (
+    MeanTokens,
+    Plan,
+    Stream,
+    calls_by_node,
+    plans,
+    prompts_by_deployment,
+    streams,
+)
+from designer.analysis.elements import Elements
+from designer.analysis.facts import Ledger
+from designer.analysis.headers import Headers
+from designer.analysis.latency import Clock
+from designer.analysis.oversubscription import by_uplink, oversubscription
+from designer.analysis.pools import PoolAnswer, Pools, asks_of
+from designer.analysis.results import FlowResult, LinkResult, Oversubscription, ServiceResult
+from designer.analysis.steering import Distance
+from designer.analysis.tokens import Role, TokenLaws
+from designer.analysis.transit import Traffic, Transit, elastic_flows
+from designer.analysis.verdict import Band, band_of
+from designer.analysis.waterfall import waterfalls
+from designer.graph.arrays import Arrays, arrays, out_of_service
+from designer.graph.expand import expand
+from designer.graph.paths import PathFinder
+from designer.model.catalog import Catalogue
+from designer.model.design import Design
+from designer.model.services import Service, Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What is known of one design. `pools`, `times` and `services` are empty until that stage."""
+
+    design: Design
+    catalogue: Catalogue
+    ledger: Ledger
+    elements: Elements
+    laws: TokenLaws
+    arrays: Arrays
+    finder: PathFinder
+    rules: Mapping[str, ClassRule]
+    plans: tuple[Plan, ...]
+    streams: tuple[Stream, ...]
+    flows: Flows
+    shares: Shares
+    loads: LinkLoads
+    transit: Transit
+    oversubscription: Oversubscription
+    flow_rows: tuple[FlowResult, ...]
+    pools: Mapping[str, PoolAnswer] = Map()
+    clock: Clock | None = None
+    times: Mapping[str, tuple[Times, ...]] = Map()
+    services: tuple[ServiceResult, ...] = ()
+
+    def one_way_ms(self, source: str, target: str) -> float | None:
+        """Propagation on the way between two drawn nodes, one-way; None without a way."""
+        return _distance(self.finder)(source, target)
+
+    def link_rows(self) -> tuple[LinkResult, ...]:
+        """One row a drawn link and direction: its most loaded instance in its busiest hour."""
+        return tuple(
+            row
+            for key in self.arrays.expansion.link_ids
+            for direction in ("a_to_b", "b_to_a")
+            if (row := _link_row(self, key, direction)) is not None
+        )
+
+    def bands(self, engine: str, metric: str) -> Band:
+        """The error band of the GPU segment for an engine, "ttft" or "itl"."""
+        row = self.catalogue.error_bands.get(engine) or self.catalogue.error_band("any")
+        return band_of(row.ttft if metric == "ttft" else row.itl)
+
+
+def network_study(design: Design, catalogue: Catalogue, out: frozenset[str] = frozenset()) -> Study:
+    """Everything but the services' times; `out` are nodes and links out of service."""
+    ledger = Ledger()
+    elements = Elements(design, catalogue, ledger)
+    expansion = expand(design)
+    delays = [elements.link_one_way_ms(design.links[key]).value for key in expansion.link_ids]
+    net = arrays(design, expansion, delays)
+    finder = PathFinder(net, out_of_service(net, out, out))
+    rules = class_rules(design, ledger)
+    laws = TokenLaws(catalogue, ledger)
+    made = plans(design, _distance(finder), _mean_tokens(laws), ledger)
+    headers = Headers(design, catalogue, ledger)
+    network = _network(design, net, finder, rules, streams(design, made, ledger), headers)
+    transit = Transit(design, net, finder, elements, network.traffic, headers, ledger)
+    return Study(
+        design,
+        catalogue,
+        ledger,
+        elements,
+        laws,
+        net,
+        finder,
+        rules,
+        made,
+        network.streams,
+        network.flows,
+        network.shares,
+        network.traffic.loads,
+        transit,
+        oversubscription(design, net),
+        network.rows,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Network:
+    streams: tuple[Stream, ...]
+    flows: Flows
+    shares: Shares
+    traffic: Traffic
+    rows: tuple[FlowResult, ...]
+
+
+def _network(
+    design: Design,
+    net: Arrays,
+    finder: PathFinder,
+    rules: Mapping[str, ClassRule],
+    traffic: tuple[Stream, ...],
+    headers: Headers,
+) -> _Network:
+    """Who shares what on the links, and what each flow gets."""
+
+    def drawn(source: str, target: str) -> tuple[str, ...]:
+        paths = finder.paths(source, target)
+        return paths[0].links if paths else ()
+
+    goodput = [
+        headers.goodput(
+            each.payload_bytes, drawn(each.source, each.target), rules[each.traffic_class]
+        )
+        for each in traffic
+    ]
+    flows = flows_of(net, traffic, goodput, finder.down)
+    shared = share(net, flows, traffic, rules)
+    rows = waterfalls(
+        net,
+        flows,
+        shared,
+        traffic,
+        goodput,
+        rules,
+        lambda vertex: design.nodes[net.node_of(vertex)].balancing or design.settings.balancing,
+        {key: link.name or key for key, link in design.links.items()},
+        drawn,
+    )
+    return _Network(
+        traffic,
+        flows,
+        shared,
+        Traffic(
+            loads(net, flows, shared, traffic, rules),
+            rules,
+            elastic_flows(net, flows, traffic, rules),
+        ),
+        rows,
+    )
+
+
+def _distance(finder: PathFinder) -> Distance:
+    """One-way propagation of the route; an unknown part counts nothing, no way is None."""
+
+    def distance(source: str, target: str) -> float | None:
+        paths = finder.paths(source, target)
+        if not paths:
+            return None
+        delays = finder.arrays.one_way_ms
+        return sum(
+            path.share * float(np.nansum([delays[hop.edge] for hop in path.hops])) for path in paths
+        )
+
+    return distance
+
+
+def _mean_tokens(laws: TokenLaws) -> MeanTokens:
+    def mean(service: Service, tokens: Tokens, role: Role) -> float | None:
+        law = laws.of(service, tokens, role)
+        return None if law is None else law.mean
+
+    return mean
+
+
+def with_services(study: Study) -> Study:
+    """The study with its pools simulated and its services timed."""
+    design = study.design
+    builder = Pools(design, study.catalogue, study.ledger)
+    answers: dict[str, PoolAnswer] = {}
+    asked = prompts_by_deployment(study.plans)
+    for key in sorted(design.deployments):
+        asks, burst = asks_of(design, asked.get(key, ()), study.laws)
+        answers[key] = builder.answer(key, asks, burst, design.settings.seed)
+    clock = Clock(
+        design, study.transit, study.elements, answers, calls_by_node(study.plans), study.ledger
+    )
+    times = {key: _times(clock, study.plans, key) for key in sorted(design.services)}
+    results = tuple(
+        service_result(
+            clock,
+            design.services[key],
+            times[key],
+            study.bands,
+            design.settings.percentiles,
+            study.ledger,
+        )
+        for key in times
+    )
+    return replace(study, pools=answers, clock=clock, times=times, services=results)
+
+
+def _times(clock: Clock, made: Sequence[Plan], service: str) -> tuple[Times, ...]:
+    by_users: dict[tuple[str, int], list[Plan]] = {}
+    for plan in made:
+        if plan.service == service:
+            by_users.setdefault((plan.users, plan.demand), []).append(plan)
+    return tuple(times_of(clock, each) for each in by_users.values())
+
+
+def _link_row(study: Study, key: str, direction: Literal["a_to_b", "b_to_a"]) -> LinkResult | None:
+    net, link = study.arrays, study.design.links[key]
+    mine = np.flatnonzero(
+        (net.link == net.link_position(key)) & (net.forward == (direction == "a_to_b"))
+    )
+    if not len(mine):
+        return None
+    total = study.loads.total_gbps[mine]
+    edge = int(mine[np.argmax(total)])
+    capacity = float(net.capacity_gbps[edge])
+    by_class = {
+        cls: float(load[edge]) for cls, load in study.loads.by_class.items() if load[edge] > 0
+    }
+    if net.background_gbps[edge] > 0:
+        by_class["background"] = by_class.get("background", 0.0) + float(net.background_gbps[edge])
+    known = not np.isnan(capacity)
+    delay = float(net.one_way_ms[edge])
+    ratios = {row.id: row.ratio for row in study.oversubscription.switches}
+    over = by_uplink(study.design, ratios).get((key, direction == "a_to_b"))
+    ends = (link.a, link.b) if direction == "a_to_b" else (link.b, link.a)
+    growth = max(0.0, float(study.loads.offered_gbps[edge]) - capacity) if known else 0.0
+    return LinkResult(
+        id=key,
+        name=link.name or key,
+        source=ends[0],
+        target=ends[1],
+        direction=direction,
+        instances=len(mine),
+        capacity_gbps=capacity if known else None,
+        load_gbps=Map(by_class),
+        utilisation=float(total.max()) / capacity if known else None,
+        oversubscription=over,
+        one_way_ms=None if np.isnan(delay) else delay,
+        grows_gbps_per_s=growth or None,
+    )
