@@ -23,7 +23,12 @@ Balancer = Literal["random", "round_robin", "least_loaded", "prefix_affine"]
 KvPolicy = Literal["watermark", "preempt"]
 BurstKind = Literal["single", "constant", "geometric"]
 Sampler = Callable[[Generator, int], Floats]
-"""Draws that many token counts."""
+"""Draws that many values: token counts, or shares."""
+
+
+def _zeros(_generator: Generator, n: int) -> Floats:
+    return np.zeros(n)
+
 
 WARM_UP_SHARE: Final = 0.1
 FLOOD_REQUESTS: Final = 2000
@@ -41,7 +46,7 @@ class EngineLimits:
     kv_policy: KvPolicy = "watermark"
     """watermark: admission keeps room free for running requests, so that few are pre-empted;
     preempt: admission takes what is there, and the latest gives way."""
-    watermark: float = 0.05
+    watermark: float = 0.01
     """Share of the room that admission keeps free; only under `watermark`."""
     share_still_cached: float = 0.9
     """Of a pre-empted request's KV, what need not be computed again."""
@@ -53,8 +58,8 @@ class Workload:
 
     prompt: Sampler
     output: Sampler
-    cached_share: float = 0.0
-    """Of the prompt, found in the prefix cache."""
+    cached_share: Sampler = _zeros
+    """Of the prompt, found in the prefix cache: a share a request."""
     burst_kind: BurstKind = "single"
     burst_mean: float = 1.0
     prefixes: int = 64
@@ -317,7 +322,7 @@ def open_loop(
     times = arrivals(generator, rate_per_s, workload.burst_kind, workload.burst_mean, total)
     prompt = _tokens(workload.prompt(generator, total), 1)
     output = _tokens(workload.output(generator, total), 1)
-    cached = (workload.cached_share * prompt).astype(np.int64)
+    cached = (workload.cached_share(generator, total) * prompt).astype(np.int64)
     home = _assignment(generator, balancer, replicas, workload.prefixes, total)
     made = _requests(times, prompt, output, cached, home)
     served = _serve(replica, replicas, made, limits, warm_up, replica.constants.request_s)
@@ -334,7 +339,7 @@ def saturation_rate(replica: Replica, workload: Workload, limits: EngineLimits, 
     generator = np.random.default_rng(seed)
     prompt = workload.prompt(generator, FLOOD_REQUESTS)
     output = workload.output(generator, FLOOD_REQUESTS)
-    cached = workload.cached_share * _tokens(prompt, 1)
+    cached = workload.cached_share(generator, FLOOD_REQUESTS) * np.asarray(prompt)
     served = simulate(replica, np.zeros(FLOOD_REQUESTS), prompt, output, cached, limits)
     ends = np.sort(served.request_ms[~np.isnan(served.request_ms)])
     low, high = len(ends) // 4, 3 * len(ends) // 4

@@ -236,7 +236,7 @@ class AllReduceFigure(Frozen):
         """Reads one row of the all-reduce table, its numbers as numbers or as text."""
         return cls(
             system=row["system"],
-            accelerators=int(row["n"]),
+            accelerators=int(row["gpus"]),
             kernel=row.get("kernel") or "",
             latency_us=float(row["fit_alpha_us"]),
             bus_gbytes_per_s=float(row["fit_bw_GBs"]),
