@@ -1,6 +1,7 @@
 """The program: the command line, or the window where no command is named."""
 
 import multiprocessing
+import os
 import sys
 from pathlib import Path
 
@@ -23,8 +24,8 @@ def opens_files(words: list[str]) -> bool:
     """
     if not words:
         return True
-    first = Path(words[0])
-    return not words[0].startswith("-") and (first.suffix != "" or len(first.parts) > 1)
+    folder, name = os.path.split(words[0])
+    return not words[0].startswith("-") and (folder != "" or Path(name).suffix != "")
 
 
 if __name__ == "__main__":

@@ -1,26 +1,25 @@
-"""Compiles what is compiled, once, so that no user waits for it."""
+"""Imports and compiles what calculations need, once, so that no user waits for it."""
 
 from importlib import import_module
-from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Final
 
-WITH_KERNELS: Final = ("designer.graph.kernels", "designer.analysis.batching")
-"""Modules that may have a function `warm`, which compiles or loads their kernels."""
+ROOMS: Final = ("designer.graph", "designer.analysis")
+"""Packages whose modules may each have a function `warm` that runs their kernels once."""
 
 
 def warm() -> tuple[str, ...]:
-    """Warms the kernels of every module that has some; the names of those modules.
+    """Imports every module of these rooms and calls its `warm`; the names of those that have one.
 
-    The first run compiles into the user's cache, later ones load from it.
+    The first run compiles into the cache, later ones load from it. Raises what a module raises.
     """
     warmed = []
-    for name in WITH_KERNELS:
-        if find_spec(name) is None:
-            continue
-        compile_kernels = getattr(import_module(name), "warm", None)
-        if compile_kernels is not None:
-            compile_kernels()
-            warmed.append(name)
+    for room in ROOMS:
+        for found in iter_modules(import_module(room).__path__, f"{room}."):
+            run_kernels = getattr(import_module(found.name), "warm", None)
+            if run_kernels is not None:
+                run_kernels()
+                warmed.append(found.name)
     return tuple(warmed)
 
 
