@@ -47,7 +47,8 @@ def bootstrap(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def pins(file: Path) -> list[str]:
     """The entries of a requirement file, hashes included."""
-    return re.split(r"^(?=[a-z0-9])", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = file.read_text(encoding="utf-8")
+    return re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
 
 
 @pytest.mark.parametrize(
