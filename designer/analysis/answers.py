@@ -129,7 +129,7 @@ def budget(clock: Clock, timed: Timed | None) -> tuple[BudgetRow, ...]:
     rows = []
     for name, segment in clock.segments.items():
         values = [column.get(name, 0.0) for column in columns]
-        if not any(name in column for column in columns):
+        if not any(values):
             continue
         rows.append(
             BudgetRow(

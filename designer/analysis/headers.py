@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from designer.analysis.classes import ClassRule
 from designer.analysis.facts import Ledger
-from designer.analysis.overhead import UnknownEncapsulation, goodput_share
+from designer.analysis.overhead import AddressFamily, UnknownEncapsulation, goodput_share
 from designer.model.catalog import Catalogue
 from designer.model.design import Design
 
@@ -36,7 +36,7 @@ class Headers:
         return self._known[key]
 
     def _computed(self, payload_bytes: float, words: tuple[str, ...], transport: str) -> float:
-        family = self.design.settings.address_family
+        family: AddressFamily = "ipv6" if self.design.settings.address_family == "ipv6" else "ipv4"
         table = self.catalogue.overheads
         known = []
         for word in words:

@@ -37,6 +37,7 @@ from designer.analysis.quantiles import quantile_function
 from designer.analysis.results import FactKind
 from designer.analysis.server_queues import mgc_wait
 from designer.analysis.transit import Segment, Transit, Trip
+from designer.analysis.wait_latency import server_latency
 from designer.analysis.wire import SEGMENT_BYTES
 from designer.analysis.workflow import (
     Access,
@@ -315,8 +316,8 @@ class Clock:
             return []
         tier = tier_of(node.kind, node.tier)
         name = self._name(Segment("wait for a server", tier, node_id, "derived", "M/G/c, Kimura"))
-        levels: Callable[[Floats], Floats] = lambda at: np.array(wait.quantiles(at.tolist()))  # noqa: E731
-        return [from_quantiles(name, levels)]
+        latency = server_latency(name, wait)
+        return [] if latency is None else [latency]
 
     def _generate(self, part: Generate, factor: float) -> Timed:
         answer = self.pools[part.deployment]
@@ -342,12 +343,11 @@ class Clock:
         wait, first, last = (
             array[mine] for array in (served.queue_wait_ms, served.ttft_ms, served.request_ms)
         )
-        handling = np.full(len(mine), 1000 * answer.replica.constants.request_s)
-        rows = {"GPU queue": wait, "request handling": handling, "prefill": first - wait - handling}
-        total = first
+        handling_ms = 1000 * answer.replica.constants.request_s
+        rows = {"GPU queue": wait, "prefill": first - wait - handling_ms}
         if not part.first_token_only:
             rows["decode"] = last - first
-            total = last
+        total = (first if part.first_token_only else last) - handling_ms
         tier = tier_of(self.design.nodes[node].kind, self.design.nodes[node].tier)
         calibrated = answer.replica.is_calibrated
         kind: FactKind = "derived" if calibrated else "guessed"
@@ -356,12 +356,13 @@ class Clock:
             self._name(Segment(name, tier, node, kind, source)): samples
             for name, samples in rows.items()
         }
-        whole = from_samples("GPU", total)
-        return _divided(
-            whole,
+        working = _divided(
+            from_samples("GPU", total),
             lambda lat: _conditional(lat, total, list(named.values())),
             [(name, 0.0) for name in named],
         )
+        handling = self._name(Segment("request handling", tier, node, kind, "fitted constant"))
+        return in_sequence((constant(handling, handling_ms), working))
 
     def _name(self, segment: Segment) -> str:
         name = f"{segment.name}|{segment.tier}|{segment.element}"
@@ -424,9 +425,15 @@ def _conditional(whole: Latency, total: Floats, parts: Sequence[Floats]) -> Floa
     if points == 1:
         sums = np.array([[part.sum()] for part in parts])
     else:
-        place = np.clip(np.rint((total - whole.origin_ms) / whole.step_ms), 0, points - 1)
-        at = place.astype(np.int64)
-        sums = np.array([np.bincount(at, weights=part, minlength=points) for part in parts])
+        place = np.clip((total - whole.origin_ms) / whole.step_ms, 0, points - 1)
+        low = np.floor(place).astype(np.int64)
+        up, high = place - low, np.minimum(low + 1, points - 1)
+        sums = np.array(
+            [
+                np.bincount(low, part * (1 - up), points) + np.bincount(high, part * up, points)
+                for part in parts
+            ]
+        )
     whole_sum = sums.sum(axis=0)
     mean = np.array([[part.sum()] for part in parts])
     mean = mean / max(float(mean.sum()), 1e-300)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.random import Generator
 
-from designer.analysis.batching import EngineLimits, Served, Workload, open_loop
+from designer.analysis.batching import EngineLimits, KvPolicy, Served, Workload, open_loop
 from designer.analysis.demand import Plan
 from designer.analysis.facts import Ledger
 from designer.analysis.scale_up import CannotServe, Fabric
@@ -180,7 +180,8 @@ def limits_of(deployment: Deployment) -> EngineLimits:
     """What a deployment's engine admits; what the design leaves open is the engine default."""
     limits = EngineLimits(deployment.most_sequences, deployment.token_budget, deployment.kv_tokens)
     if deployment.kv_policy is not None:
-        limits = replace(limits, kv_policy=deployment.kv_policy)
+        policy: KvPolicy = "preempt" if deployment.kv_policy == "preempt" else "watermark"
+        limits = replace(limits, kv_policy=policy)
     if deployment.watermark is not None:
         limits = replace(limits, watermark=deployment.watermark)
     if deployment.share_still_cached is not None:

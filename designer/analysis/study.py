@@ -31,7 +31,7 @@ from designer.analysis.results import FlowResult, LinkResult, Oversubscription, 
 from designer.analysis.steering import Distance
 from designer.analysis.tokens import Role, TokenLaws
 from designer.analysis.transit import Traffic, Transit, elastic_flows
-from designer.analysis.verdict import Band, band_of
+from designer.analysis.verdict import Band
 from designer.analysis.waterfall import waterfalls
 from designer.graph.arrays import Arrays, arrays, out_of_service
 from designer.graph.expand import expand
@@ -82,7 +82,8 @@ class Study:
     def bands(self, engine: str, metric: str) -> Band:
         """The error band of the GPU segment for an engine, "ttft" or "itl"."""
         row = self.catalogue.error_bands.get(engine) or self.catalogue.error_band("any")
-        return band_of(row.ttft if metric == "ttft" else row.itl)
+        points = (row.ttft if metric == "ttft" else row.itl).points()
+        return Band(tuple(level for level, _ in points), tuple(factor for _, factor in points))
 
 
 def network_study(design: Design, catalogue: Catalogue, out: frozenset[str] = frozenset()) -> Study:

@@ -116,6 +116,7 @@ class _Spread:
 
     def __init__(self, arrays: Arrays, flows: Flows, balancing: BalancingOf) -> None:
         self._tail = arrays.network.tail
+        self._forwards = arrays.network.transit
         self._balancing = balancing
         count = np.diff(flows.routes.indptr)
         connections = np.repeat(flows.weight, count)
@@ -129,7 +130,8 @@ class _Spread:
         tails = self._tail[edge]
         for vertex in np.unique(tails):
             fan = edge[tails == vertex]
-            if len(fan) > 1:
+            # A terminal's ports are chosen by what runs on it, not by a hash on its way.
+            if len(fan) > 1 and self._forwards[vertex]:
                 worst = min(worst, self._at(int(vertex), fan))
         return worst
 
