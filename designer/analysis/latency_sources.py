@@ -83,11 +83,29 @@ def from_quantiles(
         return constant(segment, least)
     step = (grid or Grid.over(float(np.interp(0.999, _CUTS, times)) - least)).step_ms
     step = max(step, most / (MAX_POINTS - 2))
-    flat = int(np.searchsorted(times, least, side="right"))
-    atom = float(_CUTS[flat - 1]) if flat > 1 else 0.0
-    survived = _integrated(times - least, 1.0 - _CUTS, points_ms(0.0, step, int(most / step) + 2))
-    made = single(segment, step, _cells_to_mass(np.diff(survived) / step), atom, None)
+    made = from_survival(segment, times - least, 1.0 - _CUTS, None, Grid(step))
     return replace(made, constants=Map({segment: least})) if least else made
+
+
+def from_survival(
+    segment: str,
+    times_ms: Floats,
+    survival: Floats,
+    exact: tuple[float, float] | None = None,
+    grid: Grid | None = None,
+) -> Latency:
+    """The distribution that exceeds rising times, from 0 on, with falling probabilities.
+
+    Mass lies evenly between the times; what is missing at the first is an atom there, and beyond
+    the last there is nothing. `exact`: mean and variance (ms, ms^2) if known better.
+    """
+    most = float(times_ms[-1])
+    typical = float(np.interp(-0.001, -survival, times_ms))
+    step = max((grid or Grid.over(typical)).step_ms, most / (MAX_POINTS - 2))
+    integral = _integrated(times_ms, survival, points_ms(0.0, step, int(most / step) + 2))
+    atom = 1.0 - float(survival[np.searchsorted(times_ms, 0.0, side="right") - 1])
+    atom = atom if atom > TAIL * 1e4 else 0.0
+    return single(segment, step, _cells_to_mass(np.diff(integral) / step), atom, exact)
 
 
 def _integrated(nodes_ms: Floats, values: Floats, at_ms: Floats) -> Floats:

@@ -26,7 +26,7 @@ class ServerWait:
     """The wait before service in ms: 0 with probability 1 - `p_wait`, else a gamma.
 
     `utilisation` 1 or more has no steady state: the other figures are None, and the backlog grows
-    by `growth_per_s` requests a second. Without rounding `exact` says whether the law is exact.
+    by `growth_per_s` requests a second. `exact` says whether the law is exact.
     """
 
     utilisation: float
@@ -38,12 +38,12 @@ class ServerWait:
 
     def quantiles(self, levels: Sequence[float]) -> tuple[float, ...] | None:
         """The wait in ms not exceeded with each probability (each below 1); None if unknown."""
-        fit = self._fit()
+        fit = self.fit()
         if fit is None:
             return None
         p_wait, shape, scale_ms = fit
         tails = np.minimum((1.0 - np.asarray(levels, dtype=np.float64)) / p_wait, 1.0)
-        return tuple(float(value) for value in gamma_law.isf(tails, shape, scale=scale_ms))
+        return tuple(float(value) for value in scale_ms * gamma_law.isf(tails, shape))
 
     def percentile(self, level: float) -> float | None:
         """The wait in ms not exceeded with that probability (below 1); None if unknown."""
@@ -52,14 +52,16 @@ class ServerWait:
 
     def cdf(self, at_ms: Floats) -> Floats | None:
         """P(wait <= t) at times of 0 or more, in ms; None if unknown."""
-        fit = self._fit()
+        fit = self.fit()
         if fit is None:
             return None
         p_wait, shape, scale_ms = fit
-        found: Floats = 1.0 - p_wait * gamma_law.sf(np.asarray(at_ms), shape, scale=scale_ms)
+        if scale_ms == 0.0:
+            return np.ones_like(np.asarray(at_ms, dtype=np.float64))
+        found: Floats = 1.0 - p_wait * gamma_law.sf(np.asarray(at_ms) / scale_ms, shape)
         return found
 
-    def _fit(self) -> tuple[float, float, float] | None:
+    def fit(self) -> tuple[float, float, float] | None:
         """The probability of waiting, shape and scale of the gamma of those who wait."""
         if self.p_wait is None or self.mean_ms is None or self.second_moment_ms2 is None:
             return None
