@@ -6,7 +6,7 @@ from typing import Any
 
 from designer.analysis.results import Results
 from designer.drawing.display import Picture
-from designer.drawing.text import missing
+from designer.drawing.text import fitted, missing
 from designer.files.format import content_hash, layout_hash
 from designer.model.topology import Topology
 from designer.report.blocks import Cover, Drawing, Review, Section
@@ -58,9 +58,9 @@ def review(topology: Topology, results: Results, pictures: Sequence[Picture] = (
     date = date_text(title.date)
     return Review(
         title=title.title or "Untitled design",
-        header=title.title or "Untitled design",
-        footer_strong=label,
-        footer=", ".join(part for part in (date, title.author) if part),
+        header=fitted(title.title or "Untitled design", 520.0, 10.0, 600),
+        footer_strong=fitted(label, 300.0, 10.0, 600),
+        footer=fitted(", ".join(part for part in (date, title.author) if part), 260.0, 10.0),
         author=title.author,
         date=date_parts(title.date),
         cover=_cover(topology, results, status, date),

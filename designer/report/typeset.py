@@ -20,7 +20,7 @@ from designer.report.blocks import Review
 from designer.report.pictures import figure_data
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
-_LONG_WORD: Final = 22
+_LONG_WORD: Final = 60
 _BREAK: Final = "\u200b"
 
 
@@ -74,10 +74,7 @@ def _plain(value: Any) -> Any:
 
 
 def settable(text: str) -> str:
-    """One line of characters that the shipped fonts have; long words may break.
-
-    An invisible space after every few characters of a long word lets it wrap in a narrow column.
-    """
+    """One line of characters that the shipped fonts have; a word as long as a line may break."""
     words = safe(text).split(" ")
     return " ".join(word if len(word) <= _LONG_WORD else _breakable(word) for word in words)
 

@@ -28,7 +28,7 @@ from designer.report.words import (
     tier_name,
 )
 
-MOST_CHARTS: Final = 8
+MOST_CHARTS: Final = 6
 MOST_LINKS: Final = 30
 _STEPS: Final = (
     ("Port", "port_gbps"),

@@ -1,9 +1,11 @@
 """The one page that everybody reads: verdicts, the findings that matter, the recommendation."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from designer.analysis.results import Results, ServiceResult, SloResult
+from designer.drawing.text import fitted
 from designer.report.blocks import Block, Cell, Column, Heading, Paragraph, Row, Section, Table
 from designer.report.sections.findings import callout, worst_first
 from designer.report.sections.placement import recommendation
@@ -18,8 +20,11 @@ from designer.report.words import (
     signed_ms,
 )
 
-MOST_VERDICTS: Final = 12
+MOST_VERDICTS: Final = 10
 MOST_FINDINGS: Final = 3
+_NAME_PX: Final = 240.0
+_LINE_PX: Final = 1000.0
+"""Room for two lines, so that the summary keeps to its page; the sections have the whole text."""
 
 
 def section(results: Results, names: Names) -> Section:
@@ -71,7 +76,7 @@ def _row(service: ServiceResult, slo: SloResult) -> Row:
     value = prose_ms(slo.value_ms)
     return Row(
         (
-            Cell(service.name or service.id),
+            Cell(_short(service.name or service.id, _NAME_PX)),
             Cell(promise(slo)),
             Cell(f"≥ {value}" if low and slo.value_ms is not None else value),
             Cell(VERDICTS[slo.verdict], status=slo.verdict),
@@ -87,16 +92,23 @@ def _findings(results: Results, names: Names) -> Iterable[Block]:
         yield Paragraph("The rule check has nothing to object.")
         return
     for finding in ordered[:MOST_FINDINGS]:
-        yield callout(finding, names)
+        whole = callout(finding, names)
+        title, text = _short(whole.title, _LINE_PX), _short(whole.text, _LINE_PX)
+        yield replace(whole, title=title, text=text)
     rest = len(ordered) - MOST_FINDINGS
     if rest > 0:
         yield Paragraph(f"{plural(rest, 'more finding')} in the section on findings.", "note")
 
 
+def _short(text: str, most_px: float) -> str:
+    """The text as far as it goes into that width of 12 px type."""
+    return fitted(text, most_px, 12.0, 600)
+
+
 def _advice(results: Results, names: Names) -> Iterable[Block]:
     yield Heading("Recommendation")
     if results.placement.status != "not_asked":
-        yield Paragraph(recommendation(results.placement, names))
+        yield Paragraph(_short(recommendation(results.placement, names), 2 * _LINE_PX))
     best = [
         (service, change)
         for service in results.services
@@ -105,9 +117,9 @@ def _advice(results: Results, names: Names) -> Iterable[Block]:
     ]
     best.sort(key=lambda pair: pair[1].gain_ms or 0.0)
     for service, change in best[:2]:
-        yield Paragraph(
-            f"{service.name or service.id}: {change.change} ({signed_ms(change.gain_ms)} at p95)."
-        )
+        name = _short(service.name or service.id, _NAME_PX)
+        gain = signed_ms(change.gain_ms)
+        yield Paragraph(f"{name}: {_short(change.change, _LINE_PX)} ({gain} at p95).")
     unknown = sum(1 for each in results.assumptions if each.kind == "unknown")
     if unknown:
         yield Paragraph(

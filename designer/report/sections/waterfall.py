@@ -91,7 +91,10 @@ def _ticks(end: float, step: float, limits: Sequence[LimitLine]) -> tuple[Tick, 
     ticks = []
     for index in range(count + 1):
         place = index / count
-        hidden = any(line.row == 0 and abs(line.at - place) < 0.095 for line in limits)
+        hidden = any(
+            line.row == 0 and abs(line.at - place) < 0.035 + 0.0055 * len(line.label)
+            for line in limits
+        )
         label = f"{index * step:g}" + (" ms" if index == count else "")
         ticks.append(Tick(place, "" if hidden else label))
     return tuple(ticks)

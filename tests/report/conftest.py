@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from designer.analysis.results import Results
 from designer.model.topology import Topology
 
@@ -193,3 +195,31 @@ def many() -> Results:
         assumptions=[*assumptions(60), {"element": WORD, "field": "x" * 80, "kind": "guessed",
                                         "value": WORD, "source": LONG * 3}],
     )  # fmt: skip
+
+
+def nothing() -> Results:
+    """Results of an empty design."""
+    return results(
+        services=[], flows=[], links=[], oversubscription={}, placement={"status": "not_asked"},
+        scenarios=[], findings=[], assumptions=[],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def design() -> Topology:
+    return topology()
+
+
+@pytest.fixture(scope="session")
+def full() -> Results:
+    return results()
+
+
+@pytest.fixture(scope="session")
+def large() -> Results:
+    return many()
+
+
+@pytest.fixture(scope="session")
+def empty() -> Results:
+    return nothing()
