@@ -138,8 +138,7 @@ class Latency:
         """
         shares = dict(self.constants)
         variable = self.percentile(level) - self.fixed_ms
-        weights = self._around((variable - self.origin_ms) / self.step_ms, level)
-        spent = self.parts @ weights
+        spent = self.parts @ self._around(variable - self.origin_ms, level)
         total = float(spent.sum())
         scale = variable / total if total > 0.0 else 0.0
         for segment, part in zip(self.segments, spent.tolist(), strict=True):
@@ -165,8 +164,11 @@ class Latency:
         reached[-1] = 1.0
         return edges, np.minimum(reached, 1.0)
 
-    def _around(self, place: float, level: float) -> Floats:
-        """Weights of the points around a broken index, on enough mass to condition on."""
+    def _around(self, offset_ms: float, level: float) -> Floats:
+        """Weights of the points around a time after the origin, on enough mass to condition on."""
+        if len(self.mass) == 1:
+            return np.ones(1)
+        place = offset_ms / self.step_ms
         index = np.arange(len(self.mass), dtype=np.float64)
         needed = 1e-4 * max(min(level, 1.0 - level), TAIL)
         width = 1.0
