@@ -82,7 +82,7 @@ def test_independent_factors_combine_in_squares() -> None:
 def test_combination_against_simulation() -> None:
     rng = np.random.default_rng(6)
     band, guess = error_band("ttft"), guess_band()
-    drawn = [[one.quantile(u) for u in rng.random(20_000)] for one in (band, guess)]
+    drawn = [[one.quantile(u) for u in rng.random(5_000)] for one in (band, guess)]
     product = np.array(drawn[0]) * np.array(drawn[1])
     made = combined(((band, 1.0), (guess, 1.0)))
     for level in (0.1, 0.5, 0.9):
