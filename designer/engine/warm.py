@@ -1,11 +1,12 @@
 """Imports and compiles what calculations need, once, so that no user waits for it."""
 
 from importlib import import_module
+from inspect import signature
 from pkgutil import iter_modules
 from typing import Final
 
 ROOMS: Final = ("designer.graph", "designer.analysis")
-"""Packages whose modules may each have a function `warm` that runs their kernels once."""
+"""Packages whose modules may each have a function `warm()` that runs their kernels once."""
 
 
 def warm() -> tuple[str, ...]:
@@ -17,7 +18,7 @@ def warm() -> tuple[str, ...]:
     for room in ROOMS:
         for found in iter_modules(import_module(room).__path__, f"{room}."):
             run_kernels = getattr(import_module(found.name), "warm", None)
-            if run_kernels is not None:
+            if run_kernels is not None and not signature(run_kernels).parameters:
                 run_kernels()
                 warmed.append(found.name)
     return tuple(warmed)

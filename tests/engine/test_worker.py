@@ -64,6 +64,10 @@ def test_warming_names_the_modules_that_have_kernels(monkeypatch: pytest.MonkeyP
     calls = []
     monkeypatch.setattr(warm, "ROOMS", ("designer.files",))
     monkeypatch.setattr("designer.files.format.warm", lambda: calls.append(1), raising=False)
+    # Something else of that name.
+    monkeypatch.setattr(
+        "designer.files.migrations.warm", lambda pool: calls.append(2), raising=False
+    )
     assert warm.warm() == ("designer.files.format",)
     assert calls == [1]
 
