@@ -1,4 +1,4 @@
-"""What a service's users see: TTFT, ITL and task time, their budget, and the verdict on each SLO."""
+"""What a service's users see: TTFT, ITL, task time, their budget, the verdict on each SLO."""
 
 from __future__ import annotations
 
@@ -36,14 +36,36 @@ BAND_FACTORS: Final = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.2, 3.5, 6.0)
 
 
 @dataclass(frozen=True, slots=True)
+class Mixture:
+    """Requests that are alike but for the part that each of them takes; shares add up to 1."""
+
+    clock: Clock
+    ways: tuple[tuple[float, Part], ...]
+
+    def timed(self) -> Timed:
+        """The latency of one of them, divided among segments. Raises CannotTime."""
+        each = [(share, self.clock.time(part)) for share, part in self.ways]
+        if len(each) == 1:
+            return each[0][1]
+        missing = tuple({name: None for _, one in each for name in one.missing})
+        return Timed(either([(share, one.latency) for share, one in each]), missing)
+
+    def percentile(self, level: float, gpu_factor: float) -> float:
+        """A percentile in ms when GPU times are off by that factor. Raises CannotTime."""
+        each = [(share, self.clock.plain(part, gpu_factor)) for share, part in self.ways]
+        latency = each[0][1] if len(each) == 1 else either(each)
+        return latency.percentile(level)
+
+
+@dataclass(frozen=True, slots=True)
 class Times:
     """One population's times. None with a reason in `refused`: there is no figure."""
 
     users: str
     per_s: float
     deployments: tuple[str, ...]
-    first: Callable[[float], Timed] | None
-    whole: Callable[[float], Timed] | None
+    first: Mixture | None
+    whole: Mixture | None
     gaps: Gaps | None
     engines: tuple[str, ...]
     refused: str
@@ -63,10 +85,8 @@ def times_of(clock: Clock, plans: Sequence[Plan]) -> Times:
             clock, [(plan.share, plan.request.to_first_token) for plan in plans if plan.request]
         )
         whole = _mixed(clock, [(plan.share, plan.request.whole) for plan in plans if plan.request])
-        if first is not None:
-            first(1.0)
-        if whole is not None:
-            whole(1.0)
+        for mixture in filter(None, (first, whole)):
+            mixture.timed()
     except CannotTime as error:
         return Times(users, per_s, deployments, None, None, None, engines, str(error))
     return Times(
@@ -86,20 +106,10 @@ def _pools(plans: Sequence[Plan]) -> list[tuple[float, str]]:
     return [(share, key) for key, share in sorted(seen.items())]
 
 
-def _mixed(
-    clock: Clock, ways: Sequence[tuple[float, Part | None]]
-) -> Callable[[float], Timed] | None:
+def _mixed(clock: Clock, ways: Sequence[tuple[float, Part | None]]) -> Mixture | None:
     known = [(share, part) for share, part in ways if part is not None]
-    if not known:
-        return None
     total = sum(share for share, _ in known)
-
-    def timed(factor: float) -> Timed:
-        each = [(share / total, clock.time(part, factor)) for share, part in known]
-        missing = tuple({name: None for _, one in each for name in one.missing})
-        return Timed(either([(share, one.latency) for share, one in each]), missing)
-
-    return timed
+    return Mixture(clock, tuple((share / total, part) for share, part in known)) if known else None
 
 
 def figure(timed: Timed | None, levels: Sequence[float]) -> Figure:
@@ -162,8 +172,8 @@ def service_result(
         if times.refused:
             ledger.note(service.id, f"served to {times.users}", None, "unknown", times.refused)
     worst = max(all_times, key=_badness) if all_times else None
-    first = worst.first(1.0) if worst and worst.first else None
-    whole = worst.whole(1.0) if worst and worst.whole else None
+    first = worst.first.timed() if worst and worst.first else None
+    whole = worst.whole.timed() if worst and worst.whole else None
     _note_missing(service, all_times, ledger)
     return ServiceResult(
         id=service.id,
@@ -188,14 +198,16 @@ def service_result(
 
 def _badness(times: Times) -> tuple[bool, float]:
     """Sites without a figure are worst, then the highest p95 to the first token, or of the task."""
-    timed = times.first or times.whole
-    return (timed is None, timed(1.0).latency.percentile(WORST) if timed else times.per_s)
+    mixture = times.first or times.whole
+    if mixture is None:
+        return True, times.per_s
+    return False, mixture.timed().latency.percentile(WORST)
 
 
 def _note_missing(service: Service, all_times: Sequence[Times], ledger: Ledger) -> None:
     for times in all_times:
-        for timed in (times.first, times.whole):
-            for name in timed(1.0).missing if timed else ():
+        for mixture in filter(None, (times.first, times.whole)):
+            for name in mixture.timed().missing:
                 ledger.note(
                     service.id, name, None, "unknown", "left out, so the figures say at least"
                 )
@@ -207,9 +219,9 @@ def _user_site(times: Times, levels: Sequence[float]) -> UserSite:
         requests_per_s=times.per_s,
         deployments=times.deployments,
         distance_km=None,
-        ttft_ms=figure(times.first(1.0) if times.first else None, levels),
+        ttft_ms=figure(times.first.timed() if times.first else None, levels),
         itl_ms=times.gaps.figure(levels) if times.gaps else Figure(),
-        task_ms=figure(times.whole(1.0) if times.whole else None, levels),
+        task_ms=figure(times.whole.timed() if times.whole else None, levels),
     )
 
 
@@ -271,10 +283,12 @@ def _judged(slo: Slo, times: Times, bands: Callable[[str, str], Band]) -> _Judge
     level = slo.percentile / 100
     if slo.metric in ("itl", "tpot"):
         return _judged_gaps(slo, times, bands, level)
-    timed = times.first if slo.metric == "ttft" else times.whole
-    if timed is None:
+    mixture = times.first if slo.metric == "ttft" else times.whole
+    if mixture is None:
         return _Judged(None, None, "unknown", "")
-    return _weighed(slo, timed, level, bands(times.engines[0] if times.engines else "any", "ttft"))
+    return _weighed(
+        slo, mixture, level, bands(times.engines[0] if times.engines else "any", "ttft")
+    )
 
 
 def _refusal(times: Times) -> _Judged:
@@ -299,10 +313,10 @@ def _judged_gaps(
     return _Judged(value, probability, verdict(probability), _settles(probability))
 
 
-def _weighed(slo: Slo, timed: Callable[[float], Timed], level: float, band: Band) -> _Judged:
-    nominal = timed(1.0)
+def _weighed(slo: Slo, mixture: Mixture, level: float, band: Band) -> _Judged:
+    nominal = mixture.timed()
     value = nominal.latency.percentile(level)
-    points = [timed(factor).latency.percentile(level) for factor in BAND_FACTORS]
+    points = [mixture.percentile(level, factor) for factor in BAND_FACTORS]
 
     def percentile(factor: float) -> float:
         low = points[0] + (points[1] - points[0]) / (BAND_FACTORS[1] - BAND_FACTORS[0]) * (
@@ -341,17 +355,17 @@ def _together(slo: Slo, all_times: Sequence[Times], bands: Callable[[str, str], 
     if slo.metric in ("itl", "tpot") or total <= 0:
         judged = [_judged(slo, times, bands) for times in all_times]
         return max(judged, key=lambda each: each.value or 0.0)
-    timed = [
+    mixtures = [
         (times.per_s / total, times.first if slo.metric == "ttft" else times.whole)
         for times in all_times
     ]
-    known = [(share, each) for share, each in timed if each is not None]
-    if len(known) < len(timed):
+    ways = [
+        (share * part_share, part)
+        for share, mixture in mixtures
+        if mixture is not None
+        for part_share, part in mixture.ways
+    ]
+    if any(mixture is None for _, mixture in mixtures):
         return _Judged(None, None, "unknown", "")
-
-    def mixture(factor: float) -> Timed:
-        each = [(share, one(factor)) for share, one in known]
-        missing = tuple({name: None for _, one in each for name in one.missing})
-        return Timed(either([(share, one.latency) for share, one in each]), missing)
-
-    return _weighed(slo, mixture, slo.percentile / 100, bands(engine, "ttft"))
+    clock = next(mixture.clock for _, mixture in mixtures if mixture is not None)
+    return _weighed(slo, Mixture(clock, tuple(ways)), slo.percentile / 100, bands(engine, "ttft"))

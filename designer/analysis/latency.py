@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
+from immutables import Map
 
 from designer.analysis.distributions import Latency, folded
 from designer.analysis.elements import Elements, Timing
@@ -99,16 +100,45 @@ class Clock:
     ledger: Ledger
     segments: dict[str, Segment] = field(default_factory=dict)
     _timed: dict[tuple[Part, float], Timed] = field(default_factory=dict)
+    _still: dict[tuple[Part, float], Timed] = field(default_factory=dict)
+
+    def with_pools(self, pools: Mapping[str, PoolAnswer]) -> Clock:
+        """A clock for other answers of the pools; what does not ask a GPU is timed only once."""
+        return replace(self, pools=pools, _timed={})
 
     def time(self, part: Part, gpu_factor: float = 1.0) -> Timed:
         """The latency of a part; GPU times are multiplied by `gpu_factor` (the model's error).
 
         Raises CannotTime.
         """
-        key = (part, gpu_factor if _asks_gpu(part) else 1.0)
-        if key not in self._timed:
-            self._timed[key] = self._time(part, key[1])
-        return self._timed[key]
+        asks = _asks_gpu(part)
+        key, known = (part, gpu_factor if asks else 1.0), self._timed if asks else self._still
+        if key not in known:
+            known[key] = self._time(part, key[1])
+        return known[key]
+
+    def plain(self, part: Part, gpu_factor: float) -> Latency:
+        """The same latency without its division among segments: cheap to ask at many factors.
+
+        Raises CannotTime.
+        """
+        if not _asks_gpu(part):
+            key = (part, 0.0)
+            if key not in self._still:
+                timed = self.time(part)
+                self._still[key] = replace(timed, latency=_undivided(timed.latency))
+            return self._still[key].latency
+        if isinstance(part, Chain):
+            still = Chain(tuple(each for each in part.parts if not _asks_gpu(each)))
+            moving = [each for each in part.parts if _asks_gpu(each)]
+            return in_sequence(
+                [self.plain(still, 1.0), *(self.plain(each, gpu_factor) for each in moving)]
+            )
+        if isinstance(part, Generate):
+            return scaled(_undivided(self.time(part).latency), gpu_factor)
+        if isinstance(part, Again):
+            return n_times(self.plain(part.part, gpu_factor), part.times)
+        return _undivided(self.time(part, gpu_factor).latency)
 
     def _time(self, part: Part, factor: float) -> Timed:
         match part:
@@ -338,7 +368,8 @@ class Clock:
 
     def _samples(self, part: Generate, answer: PoolAnswer, mine: Ints) -> Latency:
         served = answer.served
-        assert served is not None and answer.replica is not None
+        assert served is not None
+        assert answer.replica is not None
         node = self.design.deployments[part.deployment].node
         wait, first, last = (
             array[mine] for array in (served.queue_wait_ms, served.ttft_ms, served.request_ms)
@@ -384,6 +415,18 @@ def _asks_gpu(part: Part) -> bool:
             return False
 
 
+def _undivided(latency: Latency) -> Latency:
+    """All segments as one; the distribution is the same."""
+    if len(latency.segments) < 2 and len(latency.constants) < 2:
+        return latency
+    return replace(
+        latency,
+        segments=("all",),
+        parts=latency.parts.sum(axis=0, keepdims=True),
+        constants=Map({"all": latency.fixed_ms}),
+    )
+
+
 def _joined(put: Callable[[Sequence[Latency]], Latency], timed: Sequence[Timed]) -> Timed:
     return Timed(put([each.latency for each in timed]), _missing(timed))
 
@@ -411,7 +454,7 @@ def _divided(
     ratios: Callable[[Latency], Floats],
     named: Sequence[tuple[str, float]],
 ) -> Latency:
-    """A latency of one segment divided among several: ratios are (segments,) or (segments, points)."""
+    """One segment's latency divided among several: ratios (segments,) or (segments, points)."""
     flat = folded(whole)
     spent = flat.parts.sum(axis=0)
     table = ratios(flat)

@@ -118,6 +118,7 @@ class _Spread:
         self._tail = arrays.network.tail
         self._forwards = arrays.network.transit
         self._balancing = balancing
+        self._hashed: dict[tuple[int, int], float] = {}
         count = np.diff(flows.routes.indptr)
         connections = np.repeat(flows.weight, count)
         self._crossing = np.bincount(
@@ -142,7 +143,12 @@ class _Spread:
         flows = max(1, round(float(self._crossing[fan].sum())))
         if how == "flowlet" or flows > MOST_HASHED:
             return 1.0 if flows > MOST_HASHED else ADAPTIVE_SHARE
-        return 1.0 if flows == 1 else float(hashing(flows, len(fan)).worst_mean)
+        if flows == 1:
+            return 1.0
+        key = (flows, len(fan))
+        if key not in self._hashed:
+            self._hashed[key] = hashing(*key).worst_mean
+        return self._hashed[key]
 
 
 def _worst_instance(
