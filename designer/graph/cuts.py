@@ -7,8 +7,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
 
 from designer.graph import kernel_cuts
 from designer.graph.compiled import Floats, Ints, Mask
@@ -130,6 +128,10 @@ def _by_splits(
 
 def _by_programme(n: int, a: Ints, b: Ints, room: Floats, hosts: Ints) -> Bisection:
     """x: (vertices,) side, whole for hosts; y: (cables,) at least |x_a - x_b|."""
+    # Half a second to import, and seldom needed.
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
+
     m, half = len(a), len(hosts) // 2
     cable = np.arange(m)
     ones = np.ones(m)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from scipy.special import gammaln
 
 from designer.graph import routing, shares
 from designer.graph.compiled import Floats, Ints
@@ -156,35 +155,41 @@ def hashing(flows: int, uplinks: int) -> Hashing:
     """Static hashing of flows on uplinks, from the exact distribution of the fullest uplink.
 
     The fullest of U bins holds at most m of F balls with probability
-    P(Poisson(F/U) <= m each, sum = F) / P(Poisson(F) = F). A flow on an uplink of n flows gets 1/n
-    of it; spraying gives every flow U/F.
+    P(U Poisson counts <= m each, sum F) / P(their sum is F). A flow on an uplink of n flows gets
+    1/n of it; spraying gives every flow U/F.
     """
     _at_least_one(flows=flows, uplinks=uplinks)
     ideal = flows / uplinks
-    smallest = -(-flows // uplinks)
-    mean, below, p1 = 0.0, 0.0, 0.0
-    for most in range(smallest, flows + 1):
-        within = _fullest_at_most(most, flows, uplinks)
-        mean += (within - below) * ideal / most
-        if within >= 0.99 and p1 == 0.0:
-            p1 = ideal / most
-        below = within
-        if 1.0 - within < 1e-14:
-            break
+    fullest = np.arange(-(-flows // uplinks), _fullest(flows, uplinks) + 1)
+    held = np.arange(fullest[-1] + 1)
+    one = np.exp(held * np.log(ideal) - ideal - _log_factorial(int(fullest[-1])))
+    every = np.array([_power(one[: most + 1], uplinks, flows + 1)[flows] for most in fullest])
+    at_most = every / every[-1]
+    chance = np.diff(at_most, prepend=0.0)
     used = -np.expm1(flows * np.log1p(-1 / uplinks)) if uplinks > 1 else 1.0
-    return Hashing(mean, p1, float(used))
-
-
-def _fullest_at_most(most: int, flows: int, uplinks: int) -> float:
-    ideal = flows / uplinks
-    held = np.arange(min(most, flows) + 1)
-    one = np.exp(held * np.log(ideal) - ideal - gammaln(held + 1))
-    every = _power(one, uplinks, flows + 1)
-    if len(every) <= flows:
-        return 0.0
-    return min(
-        1.0, float(every[flows] / np.exp(flows * np.log(flows) - flows - gammaln(flows + 1)))
+    return Hashing(
+        worst_mean=float(np.sum(chance * ideal / fullest)),
+        worst_p1=float(ideal / fullest[np.argmax(at_most >= 0.99)]),
+        mean_flow=float(used),
     )
+
+
+def _fullest(flows: int, uplinks: int) -> int:
+    """The number of flows that some uplink exceeds with a probability below 1e-17."""
+    if uplinks == 1:
+        return flows
+    held, logs = np.arange(flows + 1), _log_factorial(flows)
+    each = np.exp(
+        logs[-1] - logs - logs[::-1] - held * np.log(uplinks)
+        + (flows - held) * np.log1p(-1 / uplinks)
+    )  # fmt: skip
+    or_more = np.append(np.cumsum(each[::-1])[::-1], 0.0)
+    return int(np.argmax(uplinks * or_more[1:] < 1e-17))
+
+
+def _log_factorial(most: int) -> Floats:
+    """Logarithms of 0! to most!"""
+    return np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, most + 1)))))
 
 
 def _power(one: Floats, times: int, keep: int) -> Floats:

@@ -128,9 +128,9 @@ def loads(
     (edges, columns), and unrouted, (columns,) with one column for a flat volume.
     """
     volumes = np.asarray(volume, dtype=np.float64)
-    table = volumes.reshape(len(volumes), -1) if volumes.ndim != 2 else volumes
+    table = volumes[:, np.newaxis] if volumes.ndim == 1 else volumes
     row, targets, group_ptr, sources = _grouped(source, target)
-    load = np.zeros((len(net.tail), table.shape[1] if table.size else 1))
+    load = np.zeros((len(net.tail), table.shape[1]))
     unrouted = np.zeros(load.shape[1])
     if len(row):
         kernel_routes.load_groups(
