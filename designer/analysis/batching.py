@@ -26,12 +26,12 @@ Sampler = Callable[[Generator, int], Floats]
 """Draws that many values: token counts, or shares."""
 
 
-def _zeros(_generator: Generator, n: int) -> Floats:
-    return np.zeros(n)
-
-
 WARM_UP_SHARE: Final = 0.1
 FLOOD_REQUESTS: Final = 2000
+
+
+def _zeros(_generator: Generator, n: int) -> Floats:
+    return np.zeros(n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _kernel_limits(room: float, limits: EngineLimits, span_s: tuple[float, float
         token_budget=limits.token_budget,
         room=room,
         kept_free=limits.watermark * room if limits.kv_policy == "watermark" else 0.0,
-        still_cached=limits.share_still_cached,
+        still_cached=float(limits.share_still_cached),
         count_from_s=span_s[0],
         count_until_s=span_s[1],
     )
@@ -270,8 +270,10 @@ def arrivals(
 ) -> Floats:
     """Times in s at which requests arrive: Poisson bursts of one, a constant or a geometric size.
 
-    `rate_per_s` counts requests, not bursts.
+    `rate_per_s` counts requests, not bursts. Raises ValueError for a rate that is not above 0.
     """
+    if not rate_per_s > 0:
+        raise ValueError(f"A rate of {rate_per_s} requests a second has no arrivals; give more.")
     mean = 1.0 if kind == "single" else burst_mean
     bursts = int(requests / mean) + 8 * int(np.sqrt(requests)) + 8
     if kind == "geometric":
@@ -360,6 +362,11 @@ def quantiles(points: tuple[tuple[float, float], ...]) -> Sampler:
     return lambda generator, n: np.interp(generator.random(n), levels, values)
 
 
-def warm(replica: Replica) -> None:
-    """Compiles the kernel (or loads what an earlier run compiled) on three requests."""
-    simulate(replica, [0.0, 0.0, 0.1], [8, 8, 8], [2, 2, 2], 0, EngineLimits(kv_tokens=64.0))
+def warm() -> None:
+    """Compiles the kernel, or loads what an earlier run compiled: half a minute, or a second."""
+    tokens = np.array([8, 8], np.int64)
+    requests = _requests(np.array([0.0, 0.1]), tokens, tokens, 0 * tokens, 0 * tokens)
+    bounds = _kernel_limits(64.0, EngineLimits(most_sequences=2), (0.0, 0.1))
+    order, gaps = np.zeros((1, 2), np.int64), np.zeros((2, kernel.GAP_BINS))
+    any_replica = Coefficients(*[1e-3] * len(Coefficients._fields))
+    kernel.serve(_pool(1), requests, order, gaps, any_replica, bounds)

@@ -25,7 +25,8 @@ LEAST_LOADED: Final = -1
 
 
 def _compiled(function: _F) -> _F:
-    return cast(_F, numba.njit(cache=True, forceinline=True)(function))
+    # without the lock, so that a window stays alive while a service is simulated
+    return cast(_F, numba.njit(cache=True, forceinline=True, nogil=True)(function))
 
 
 class Coefficients(NamedTuple):
