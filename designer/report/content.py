@@ -1,7 +1,7 @@
 """Results and topology to the content of a design review: pure, no clock, nothing left out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from designer.analysis.results import Results
@@ -9,7 +9,7 @@ from designer.drawing.display import Picture
 from designer.drawing.text import fitted, missing
 from designer.files.format import content_hash, layout_hash
 from designer.model.topology import Topology
-from designer.report.blocks import Cover, Drawing, Review, Section
+from designer.report.blocks import Cover, Drawing, Heading, Paragraph, Review, Section
 from designer.report.sections import (
     bandwidth,
     closing,
@@ -64,7 +64,7 @@ def review(topology: Topology, results: Results, pictures: Sequence[Picture] = (
         author=title.author,
         date=date_parts(title.date),
         cover=_cover(topology, results, status, date),
-        sections=tuple(sections),
+        sections=tuple(_paged(section) for section in sections),
     )
 
 
@@ -96,6 +96,13 @@ def _drawings(pictures: Sequence[Picture]) -> list[Section]:
     return [
         Section("Drawing", tuple(Drawing(each.title or "The design", each) for each in pictures))
     ]
+
+
+def _paged(section: Section) -> Section:
+    """A section of a few sentences follows the one before; a page of its own would be empty."""
+    full = any(not isinstance(block, Heading | Paragraph) for block in section.blocks)
+    first = section.title == summary.TITLE
+    return replace(section, new_page=first or (section.new_page and full))
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -20,6 +20,7 @@ from designer.report.words import (
     signed_ms,
 )
 
+TITLE: Final = "Summary"
 MOST_VERDICTS: Final = 10
 MOST_FINDINGS: Final = 3
 _NAME_PX: Final = 240.0
@@ -30,7 +31,7 @@ _LINE_PX: Final = 1000.0
 def section(results: Results, names: Names) -> Section:
     """One page: the worst verdicts first, three findings, and what to do."""
     return Section(
-        "Summary", (*_verdicts(results), *_findings(results, names), *_advice(results, names))
+        TITLE, (*_verdicts(results), *_findings(results, names), *_advice(results, names))
     )
 
 
