@@ -1,39 +1,29 @@
 """Exact placement: which sites to open, how many replicas where, who is served from where.
 
-Capacitated facility location with configurations, link loads and the loss of any one site, solved
-to a proven gap: first the linear relaxation with its strong rows (a share is at most the opening)
-added where they are broken, then whole numbers. What must hold after a loss enters as Hall cuts,
-taken from the dual of the least demand left unserved.
+Capacitated facility location with configurations, link loads and the loss of any one site.
 """
 
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.analysis.facility_conflict import Conflict, conflicts
-from designer.analysis.facility_losses import Losses
 from designer.analysis.facility_model import (
     Columns,
     FacilityProblem,
-    busy_per_share,
-    columns_of,
     plain_problem,
-    programme_of,
     room_for,
 )
-from designer.analysis.highs import Floats, Outcome, Programme
+from designer.analysis.facility_search import Found, search
+from designer.analysis.highs import Floats
 
 __all__ = ["Conflict", "FacilityProblem", "Plan", "Reason", "plain_problem", "reasons", "solve"]
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
-
-_BROKEN: Final = 1e-6
-"""A strong row broken by less is left alone: it only helps the solver."""
-_MOST_ROUNDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,18 +69,10 @@ def solve(problem: FacilityProblem, time_limit_s: float = 60.0, mip_gap: float =
 
     An infeasible problem is answered with the users that cannot be served and why.
     """
-    search = _Search(problem, time.monotonic() + time_limit_s, mip_gap)
-    try:
-        outcome = search.relax()
-        if outcome != "infeasible":
-            outcome = search.make_whole()
-    except TimeoutError:
-        outcome = "unknown"
-    if outcome == "infeasible":
+    found = search(problem, time.monotonic() + time_limit_s, mip_gap)
+    if found == "infeasible":
         return replace(_no_plan(problem, "infeasible"), conflict=conflicts(problem, time_limit_s))
-    if outcome == "unknown":
-        return _no_plan(problem, "unknown")
-    return search.plan("optimal" if outcome == "optimal" else "feasible")
+    return _no_plan(problem, "unknown") if found == "unknown" else _plan_of(problem, found)
 
 
 def _no_plan(problem: FacilityProblem, status: Status) -> Plan:
@@ -106,143 +88,28 @@ def _no_plan(problem: FacilityProblem, status: Status) -> Plan:
     )
 
 
-class _Search:
-    """One solve: the programme, its lazily added rows, and the time that is left."""
-
-    def __init__(self, problem: FacilityProblem, deadline: float, mip_gap: float) -> None:
-        self._problem = problem
-        self._deadline = deadline
-        self._columns: Columns = columns_of(problem)
-        self._programme: Programme = programme_of(problem, self._columns)
-        self._programme.set_option("mip_rel_gap", mip_gap)
-        self._programme.set_option("mip_abs_gap", 0.0)
-        self._losses = Losses(problem, self._columns) if problem.survive_any_single_site else None
-        self._strong_shares, self._strong_pairs = _strong(problem, self._columns)
-
-    def _left_s(self) -> float:
-        return self._deadline - time.monotonic()
-
-    def relax(self) -> Outcome:
-        """Solves the linear relaxation until no strong row and no cut is broken."""
-        outcome: Outcome = "unknown"
-        for _ in range(_MOST_ROUNDS):
-            if self._left_s() <= 0:
-                break
-            outcome = self._programme.run(self._left_s())
-            if outcome != "optimal" or not (self._add_strong() + self._add_cuts(whole=False)):
-                break
-        return outcome
-
-    def make_whole(self) -> Outcome:
-        """Solves in whole numbers until the plan found survives what it must."""
-        columns = self._columns
-        whole = (columns.open_sites, columns.replicas.ravel(), columns.assigned)
-        self._programme.set_integer(np.concatenate(whole))
-        before: bytes = b""
-        while True:
-            if self._left_s() <= 0:
-                return "unknown"
-            outcome = self._programme.run(self._left_s())
-            if outcome in ("infeasible", "unknown"):
-                return outcome
-            replicas = np.rint(self._programme.values()[columns.replicas]).tobytes()
-            if replicas == before or not self._add_cuts(whole=True):
-                return outcome
-            before = replicas
-
-    def _add_strong(self) -> int:
-        """Adds the broken ones of: share <= replicas; a site's share of a user <= its opening."""
-        columns, programme = self._columns, self._programme
-        values = programme.values()
-        shares = values[columns.shares]
-        replicas = columns.replicas[columns.site, columns.configuration]
-        broken = np.flatnonzero(self._strong_shares & (shares > values[replicas] + _BROKEN))
-        rows = np.arange(len(broken))
-        if len(broken):
-            programme.add_rows(
-                np.concatenate((rows, rows)),
-                np.concatenate((columns.shares[broken], replicas[broken])),
-                np.repeat((1.0, -1.0), len(broken)),
-                np.full(len(broken), -np.inf),
-                0.0,
-            )
-            self._strong_shares[broken] = False
-        totals = np.bincount(columns.pair_of, shares, len(columns.pair_site))
-        opened = values[columns.open_sites[columns.pair_site]]
-        pairs = np.flatnonzero(self._strong_pairs & (totals > opened + _BROKEN))
-        if len(pairs):
-            place = np.full(len(columns.pair_site), -1, dtype=np.intp)
-            place[pairs] = np.arange(len(pairs))
-            used = np.flatnonzero(place[columns.pair_of] >= 0)
-            programme.add_rows(
-                np.concatenate((place[columns.pair_of[used]], np.arange(len(pairs)))),
-                np.concatenate(
-                    (columns.shares[used], columns.open_sites[columns.pair_site[pairs]])
-                ),
-                np.concatenate((np.ones(len(used)), np.full(len(pairs), -1.0))),
-                np.full(len(pairs), -np.inf),
-                0.0,
-            )
-            self._strong_pairs[pairs] = False
-        return len(broken) + len(pairs)
-
-    def _add_cuts(self, *, whole: bool) -> int:
-        """Adds one row for each lost site after which demand would be left unserved."""
-        if self._losses is None:
-            return 0
-        replicas = self._programme.values()[self._columns.replicas]
-        replicas = np.rint(replicas) if whole else np.maximum(replicas, 0.0)
-        found = 0
-        for site in range(self._problem.sites):
-            if not replicas[site].any():
-                continue
-            cut = self._losses.cut(site, replicas, self._left_s())
-            if cut is not None:
-                used = np.flatnonzero(cut.weight)
-                self._programme.add_rows(
-                    np.zeros(len(used), dtype=np.intp),
-                    self._columns.replicas.ravel()[used],
-                    cut.weight.ravel()[used],
-                    cut.least,
-                    np.inf,
-                )
-                found += 1
-        return found
-
-    def plan(self, status: Status) -> Plan:
-        """The plan that the last run found, in whole numbers."""
-        problem, columns = self._problem, self._columns
-        values = self._programme.values()
-        replicas = np.rint(values[columns.replicas]).astype(np.int64)
-        by_configuration = _shares(problem, columns, values, replicas)
-        opened = replicas.sum(axis=1) > 0
-        share = by_configuration.sum(axis=2)
-        objective = float(
-            problem.fixed_cost @ opened
-            + (problem.replica_cost * replicas).sum()
-            + (problem.serving_cost * share).sum()
-        )
-        gap = max(objective - self._programme.bound(), 0.0)
-        relative = gap / objective if objective > 0 else 0.0
-        return Plan(
-            status,
-            objective,
-            relative if np.isfinite(relative) else None,
-            tuple(int(each) for each in np.flatnonzero(opened)),
-            replicas,
-            share,
-            by_configuration,
-        )
-
-
-def _strong(
-    problem: FacilityProblem, columns: Columns
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which strong rows say more than the capacity rows: by share column, by (site, user) pair."""
-    by_share = busy_per_share(problem, columns) < 1.0
-    one_replica = problem.most_replicas.sum(axis=1) <= 1
-    ways = np.bincount(columns.pair_of, minlength=len(columns.pair_site))
-    return by_share, ~(one_replica[columns.pair_site] & (ways == 1))
+def _plan_of(problem: FacilityProblem, found: Found) -> Plan:
+    """The plan that was found, in whole numbers."""
+    columns = found.columns
+    replicas = np.rint(found.values[columns.replicas]).astype(np.int64)
+    by_configuration = _shares(problem, columns, found.values, replicas)
+    opened = replicas.sum(axis=1) > 0
+    share = by_configuration.sum(axis=2)
+    objective = float(
+        problem.fixed_cost @ opened
+        + (problem.replica_cost * replicas).sum()
+        + (problem.serving_cost * share).sum()
+    )
+    gap = max(objective - found.bound, 0.0) / objective if objective > 0 else 0.0
+    return Plan(
+        "optimal" if found.is_proven else "feasible",
+        objective,
+        gap if np.isfinite(gap) else None,
+        tuple(int(each) for each in np.flatnonzero(opened)),
+        replicas,
+        share,
+        by_configuration,
+    )
 
 
 def _shares(

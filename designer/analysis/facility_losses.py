@@ -48,20 +48,23 @@ class Losses:
             np.ones(problem.users),
             1.0,
         )
+        self._busy = busy_per_share(problem, columns)
         slot = columns.site * problem.configurations + columns.configuration
         self._programme.add_rows(
-            slot, np.arange(ways), busy_per_share(problem, columns), np.full(self._slots, -np.inf),
-            0.0,
-        )  # fmt: skip
+            slot, np.arange(ways), self._busy, np.full(self._slots, -np.inf), 0.0
+        )
         self._link_capacity = problem.link_capacity
-        if len(self._link_capacity):
-            loads = link_loads_per_share(problem, columns).tocoo()
+        self._loads = link_loads_per_share(problem, columns) if len(self._link_capacity) else None
+        if self._loads is not None:
+            loads = self._loads.tocoo()
             self._programme.add_rows(loads.row, loads.col, loads.data, -np.inf, self._link_capacity)
 
-    def cut(self, lost: int, replicas: Floats, seconds: float) -> Cut | None:
-        """The row that `replicas` [S, C] break when site `lost` is gone; None where all fits.
+    def cuts(self, lost: int, replicas: Floats, seconds: float) -> tuple[Cut, ...]:
+        """The rows that `replicas` [S, C] break when site `lost` is gone; none where all fits.
 
-        Raises TimeoutError where that was not found out within `seconds`.
+        What a set of users needs, it needs after every loss: the rows of the other losses that the
+        same prices give come along where they are broken too. Raises TimeoutError where the loss
+        was not solved within `seconds`.
         """
         gone = np.flatnonzero(self._columns.site == lost)
         self._programme.set_bounds(gone, 0.0, 0.0)
@@ -74,13 +77,32 @@ class Losses:
         if outcome != "optimal":
             raise TimeoutError(f"the loss of site {lost} was not solved in time")
         if missing <= _UNSERVED:
-            return None
+            return ()
+        weight, least = self._priced(duals, lost)
+        found = []
+        for site in range(len(replicas)):
+            elsewhere = weight.copy()
+            elsewhere[site] = 0.0
+            if (elsewhere * replicas).sum() < least * (1 - _UNSERVED):
+                # Replicas are whole: one that alone reaches the bound need not weigh more than it.
+                found.append(Cut(np.minimum(elsewhere / least, 1.0), 1.0))
+        return tuple(found)
+
+    def _priced(self, duals: Floats, lost: int) -> tuple[Floats, float]:
+        """What one replica relieves at the users' prices [S, C], and what must be relieved.
+
+        At the lost site, whose ways were shut, it is the least that keeps the prices dual feasible.
+        """
+        columns = self._columns
+        by_user = duals[: self._users]
         weight = np.maximum(-duals[self._users : self._users + self._slots], 0.0)
+        by_link = duals[self._users + self._slots :]
         used = np.isfinite(self._link_capacity)
-        least = float(
-            duals[: self._users].sum()
-            + duals[self._users + self._slots :][used] @ self._link_capacity[used]
-        )
-        # Replicas are whole: one that alone reaches the bound need not weigh more than it.
-        weight = np.minimum(weight, least)
-        return Cut(weight.reshape(replicas.shape) / least, 1.0)
+        least = float(by_user.sum() + by_link[used] @ self._link_capacity[used])
+        worth = by_user[columns.user]
+        if self._loads is not None:
+            worth = worth + self._loads.T @ by_link
+        here = (columns.site == lost) & (self._busy > 0)
+        weight = weight.reshape(columns.replicas.shape)
+        np.maximum.at(weight[lost], columns.configuration[here], worth[here] / self._busy[here])
+        return weight, least

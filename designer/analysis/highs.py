@@ -119,13 +119,16 @@ class Programme:
         )
         return first
 
-    def run(self, seconds: float) -> Outcome:
-        """Minimises within that time."""
+    def run(self, seconds: float, start: Floats | None = None) -> Outcome:
+        """Minimises within that time; `start` may be a known solution to do better than."""
         if self._is_whole:
             # Started from an earlier run, HiGHS 1.16 can report an objective and a bound that lack
             # the cost of columns which its presolve has fixed.
             self._highs.clearSolver()
-        self._highs.setOptionValue("time_limit", float(self._highs.getRunTime() + max(seconds, 0)))
+        if start is not None:
+            every = np.arange(self.columns, dtype=np.int32)
+            self._highs.setSolution(self.columns, every, start)
+        self._highs.setOptionValue("time_limit", max(seconds, 0.0))
         self._highs.run()
         status = self._highs.getModelStatus()
         if status == highspy.HighsModelStatus.kOptimal:

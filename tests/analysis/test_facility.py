@@ -111,7 +111,7 @@ def fits(problem: FacilityProblem, replicas: np.ndarray) -> bool:
 def survives(problem: FacilityProblem, replicas: np.ndarray) -> bool:
     if not problem.survive_any_single_site:
         return True
-    able = (problem.allowed & (problem.capacity > 0)).any(axis=2)
+    able = np.asarray((problem.allowed & (problem.capacity > 0)).any(axis=2))
     opened = np.flatnonzero(replicas.sum(axis=1))
     if (able[opened].sum(axis=0) < 2).any():
         return False
@@ -164,30 +164,30 @@ def assert_same(problem: FacilityProblem) -> None:
     assert (busy.sum(axis=1) <= plan.replicas + 1e-6).all()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_configurations_and_site_limits_equal_enumeration(seed: int) -> None:
     assert_same(random_problem(seed, 3, 4, 2))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_link_rows_equal_enumeration(seed: int) -> None:
     assert_same(with_links(random_problem(seed + 50, 3, 4, 2), seed))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_survival_of_any_site_equals_enumeration(seed: int) -> None:
     problem = replace(random_problem(seed + 100, 3, 3, 2), survive_any_single_site=True)
     assert_same(problem)
     assert_same(with_links(problem, seed))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_one_site_for_each_user_equals_enumeration(seed: int) -> None:
     problem = random_problem(seed + 200, 3, 3, 2)
     assert_same(replace(problem, sourcing="single"))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_plain_location_equals_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed + 300)
     problem = plain_problem(
