@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from designer.drawing.captions import NAME_PX, VALUE_PX
-from designer.drawing.display import Anchor, Line, Path, Point, Primitive, Rect, Stroke, Text
+from designer.drawing.display import Line, Path, Point, Primitive, Rect, Stroke, Text
 from designer.drawing.overlays import Legend, Mark, Overlay
 from designer.drawing.routes import stroke_width_px
 from designer.drawing.symbols import parse_path
@@ -67,7 +67,7 @@ def mark(element: str, corner: Point, kind: Mark, theme: Theme) -> Iterator[Prim
 def legend_width_px(overlay: Overlay | None) -> float:
     """Width of the legend's box."""
     if overlay is None:
-        return 224.0
+        return 240.0
     legend = overlay.legend
     top = (
         width_px(legend.title, NAME_PX, 600)
@@ -75,7 +75,7 @@ def legend_width_px(overlay: Overlay | None) -> float:
         + width_px(_note(overlay), VALUE_PX, 400, "tabular")
     )
     scale = _SCALE_PX + 28 + max(60.0, width_px(legend.dashed or legend.marked, VALUE_PX) + 20)
-    return max(224.0, top + 24, scale + 24)
+    return max(240.0, top + 24, scale + 24)
 
 
 def draw_legend(overlay: Overlay | None, corner: Point, theme: Theme) -> Iterator[Primitive]:
@@ -114,16 +114,15 @@ def _scale(legend: Legend, corner: Point, theme: Theme) -> Iterator[Primitive]:
         yield Rect(_LEGEND, _LEGEND, x, y, _SCALE_PX, 7, 0, None, edge)
     for share, words in legend.ticks:
         at = x + share * _SCALE_PX
-        anchor: Anchor = "middle" if 0 < share < 1 else "start" if share == 0 else "end"
-        yield Text(_LEGEND, _LEGEND, at, y + 19, words, VALUE_PX, ink, 400, anchor, "tabular")
+        yield Text(_LEGEND, _LEGEND, at, y + 19, words, VALUE_PX, ink, 400, "middle", "tabular")
     left = x + _SCALE_PX + 28
     if legend.dashed:
         stroke = Stroke(legend.steps[-1], 3.5, dash("over_capacity"))
         yield Line(_LEGEND, _LEGEND, ((left, y + 3.5), (left + 52, y + 3.5)), stroke)
         yield Text(_LEGEND, _LEGEND, left, y + 19, legend.dashed, VALUE_PX, ink, 400)
     if legend.marked:
-        yield from mark(_LEGEND, (left, y - 1), "bottleneck", theme)
-        yield Text(_LEGEND, _LEGEND, left, y + 23, legend.marked, VALUE_PX, ink, 400)
+        yield from mark(_LEGEND, (left, y - 3), "bottleneck", theme)
+        yield Text(_LEGEND, _LEGEND, left + 18, y + 8, legend.marked, VALUE_PX, ink, 400)
 
 
 def _widths(left: Point, theme: Theme) -> Iterator[Primitive]:

@@ -18,6 +18,8 @@ VALUE_PX: Final = 10.0
 GRID_PX: Final = 4
 MOST_TEXT_PX: Final = 148.0
 LEAST_WIDTH_PX: Final = 64
+HEIGHT_PX: Final = 40.0
+"""One height for all, so that neighbouring stacks line up and links run level."""
 TEXT_X_PX: Final = 30.0
 """From a box's left edge to its text: 8, the symbol's 16, 6."""
 
@@ -151,7 +153,7 @@ def _sized(symbol: str, name: str, value: str, pill: str, state: State) -> Capti
         width_px(under, VALUE_PX, 400, "tabular") if under else 0.0,
     )
     width = max(float(LEAST_WIDTH_PX), on_grid(TEXT_X_PX + text + 8))
-    return Caption(symbol, shown, under, pill, state, width, 40.0 if under else 32.0)
+    return Caption(symbol, shown, under, pill, state, width, HEIGHT_PX)
 
 
 def on_grid(length: float) -> float:

@@ -1,7 +1,7 @@
 """Where nodes of one lane stand that no row can show: a map's routers, a ring, a mesh.
 
 Positions are centres, px; no two boxes touch. Longitude runs to the right and latitude upwards, as
-on a map; without coordinates, hop distance is drawn as distance (Kamada and Kawai 1989).
+on a map; without coordinates, hops are drawn as distance.
 """
 
 import math
@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, shortest_path
+from scipy.spatial import cKDTree
 
 Floats = NDArray[np.float64]
 
 GAP_X_PX: Final = 44.0
 GAP_Y_PX: Final = 32.0
 SNAP_PX: Final = 4.0
-_MOST_FOR_STRESS: Final = 120
+_STEPS: Final = 60
 _MOST_TO_PUSH: Final = 300
 _PUSHES: Final = 200
 
@@ -72,44 +74,56 @@ def _on_map(degrees: Floats) -> Floats:
 
 
 def _by_hops(ids: Sequence[str], edges: Sequence[tuple[str, str]]) -> Floats:
-    graph: nx.Graph[str] = nx.Graph()
-    graph.add_nodes_from(ids)
-    graph.add_edges_from(edges)
-    parts = [sorted(part) for part in nx.connected_components(graph)]
-    parts.sort(key=lambda part: (-len(part), part[0]))
-    at: dict[str, tuple[float, float]] = {}
+    """Hop distances as distances, each connected part beside the one before."""
+    index = {key: n for n, key in enumerate(ids)}
+    ends = np.array([(index[a], index[b]) for a, b in edges], dtype=np.int64).reshape(-1, 2)
+    ones = np.ones(len(ends))
+    matrix = csr_array((ones, (ends[:, 0], ends[:, 1])), shape=(len(ids), len(ids)))
+    parts, part_of = connected_components(matrix, directed=False)
+    at = np.zeros((len(ids), 2))
     left = 0.0
-    for part in parts:
-        spot = _part(graph.subgraph(part), part)
-        spot -= spot.min(axis=0)
-        at |= {key: (left + float(x), float(y)) for key, (x, y) in zip(part, spot, strict=True)}
-        left += float(spot[:, 0].max()) + 1.0
-    return np.array([at[key] for key in ids], dtype=np.float64)
+    for part in range(parts):
+        members = np.flatnonzero(part_of == part)
+        hops = shortest_path(matrix[members][:, members], directed=False, unweighted=True)
+        spots = _stress(hops)
+        spots -= spots.min(axis=0)
+        at[members] = spots + np.array((left, 0.0))
+        left += float(spots[:, 0].max()) + 1.0
+    return at
 
 
-def _part(graph: "nx.Graph[str]", ids: Sequence[str]) -> Floats:
-    ordered: nx.Graph[str] = nx.Graph()
-    ordered.add_nodes_from(ids)
-    ordered.add_edges_from(sorted((min(edge), max(edge)) for edge in graph.edges))
-    if all(degree == 2 for _, degree in ordered.degree):
-        return _ring([edge[0] for edge in nx.find_cycle(ordered, ids[0])], ids)
-    start = nx.circular_layout(ordered)
-    if len(ids) > _MOST_FOR_STRESS:
-        spots = nx.spring_layout(ordered, pos=start, seed=7, iterations=60)
-    else:
-        spots = nx.kamada_kawai_layout(ordered, pos=start)
-    made: Floats = np.array([spots[key] for key in ids], dtype=np.float64)
-    return made * math.sqrt(len(ids))
+def _stress(hops: Floats) -> Floats:
+    """Places whose distances fit the hops best (stress majorization, Gansner et al. 2004).
+
+    Starts from a circle, so a ring stays one, its first node at the left.
+    """
+    count_ = len(hops)
+    turn = np.pi + 2 * np.pi * _around_ring(hops) / max(count_, 1)
+    spots: Floats = np.column_stack((np.cos(turn), np.sin(turn))) * max(1.0, count_ / 6)
+    if count_ < 3:
+        return spots
+    weight = 1 / np.where(hops > 0, hops, 1.0) ** 2
+    np.fill_diagonal(weight, 0.0)
+    inverse = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
+    for _ in range(_STEPS):
+        distance = np.linalg.norm(spots[:, None] - spots[None], axis=2)
+        ratio = np.divide(hops, distance, out=np.zeros_like(hops), where=distance > 1e-9)
+        pull = -weight * ratio
+        np.fill_diagonal(pull, -pull.sum(axis=1))
+        spots = inverse @ (pull @ spots)
+    return spots
 
 
-def _ring(around: Sequence[str], ids: Sequence[str]) -> Floats:
-    """A ring with its first node at the left and the second above, as a diamond or ellipse."""
-    turn = {key: math.pi + 2 * math.pi * n / len(around) for n, key in enumerate(around)}
-    radius = len(around) / 3.2
-    return np.array(
-        [(radius * math.cos(turn[key]), radius * math.sin(turn[key])) for key in ids],
-        dtype=np.float64,
-    )
+def _around_ring(hops: Floats) -> NDArray[np.int64]:
+    """A place on the starting circle for each node: a walk that always goes to the nearest left."""
+    order = [0]
+    left = set(range(1, len(hops)))
+    while left:
+        order.append(min(left, key=lambda n: (hops[order[-1], n], n)))
+        left.remove(order[-1])
+    place = np.empty(len(hops), dtype=np.int64)
+    place[order] = np.arange(len(hops))
+    return place
 
 
 def _scaled(shape: Floats, size: Floats) -> Floats:
@@ -118,13 +132,12 @@ def _scaled(shape: Floats, size: Floats) -> Floats:
     centred: Floats = shape - shape.mean(axis=0)
     if len(shape) < 2 or not np.any(np.ptp(centred, axis=0)):
         return centred
-    distance = np.linalg.norm(centred[:, None] - centred[None], axis=2)
-    np.fill_diagonal(distance, np.inf)
-    near = float(np.median(distance.min(axis=1))) or float(np.median(distance))
+    nearest = np.asarray(cKDTree(centred).query(centred, k=2)[0])[:, 1]
+    near = float(np.median(nearest)) or float(nearest.max()) or 1.0
     wanted = float(np.hypot(*step)) / near
     span = np.ptp(centred, axis=0)
-    # Boxes at this size fill about an eighth of the area: room for links and their labels.
-    room = math.sqrt(8 * len(shape) * float(np.prod(step)) * 1.4)
+    # Boxes at this size fill about a fifth of the area: room for links and their labels.
+    room = math.sqrt(5 * len(shape) * float(np.prod(step)) * 1.4)
     most = room / float(span.max())
     spread: Floats = centred * min(wanted, most)
     return spread

@@ -13,8 +13,10 @@ from typing import Final
 from designer.drawing.display import Point
 from designer.drawing.space import Box, Space
 
-CLEAR_PX: Final = 3.0
-_ALONG: Final = (0.5, 0.35, 0.65, 0.22, 0.78)
+CLEAR_PX: Final = 4.0
+_ALONG: Final = (0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.72, 0.22, 0.78)
+
+_STEPS_OFF: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def _place(wish: Wish, space: Space) -> Placed | None:
             return Placed(wish.key, box, on_line=False)
     if not wish.must:
         return None
-    for box in _upon(wish):
+    for box in (*_upon(wish), *_off(wish)):
         if next(space.boxes(_grown(box)), None) is None:
             return Placed(wish.key, box, on_line=True)
     return None
@@ -108,6 +110,17 @@ def _at(wish: Wish, start: Point, end: Point, share: float, above: bool) -> Box:
         wish.width,
         wish.height,
     )
+
+
+def _off(wish: Wish) -> Iterator[Box]:
+    """Places further and further from the middle of the line, above, below, right and left."""
+    start, end = _segments(wish.points)[0]
+    x = (start[0] + end[0] - wish.width) / 2
+    y = (start[1] + end[1] - wish.height) / 2
+    for step in range(1, _STEPS_OFF + 1):
+        away = step * wish.height / 2
+        for dx, dy in ((0, -1), (0, 1), (1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1)):
+            yield (x + dx * away * 2, y + dy * away, wish.width, wish.height)
 
 
 def _upon(wish: Wish) -> Iterator[Box]:

@@ -22,7 +22,7 @@ from designer.drawing.captions import (
 )
 from designer.drawing.captions import group_caption as caption_of_group
 from designer.drawing.clusters import Cluster, is_mesh, place_cluster
-from designer.drawing.packing import Block, Packer
+from designer.drawing.packing import Block, Packer, bottom_px
 from designer.drawing.text import width_px
 from designer.drawing.tree import ROOT, Tree, tree_of
 from designer.model.design import Design
@@ -34,10 +34,10 @@ Box = tuple[float, float, float, float]
 
 PAD_PX: Final = 8.0
 TITLE_PX: Final = 24.0
-BOTTOM_PX: Final = 12.0
 HEADER_PX: Final = 28.0
 LABEL_GAP_PX: Final = 56.0
 PLAIN_GAP_PX: Final = 20.0
+MESH_GAP_PX: Final = 36.0
 LANE_PAD_PX: Final = 12.0
 _SWEEPS: Final = 6
 _TALL: Final = 10
@@ -49,13 +49,13 @@ _ROLE: Final = {
     "storage_switch": 2,
 }  # fmt: skip
 """Column within the lane; other kinds stand in the first."""
-_CLUSTER_ROLE: Final = 9
 
 _CHAIN: Final = (
     "bng", "pe", "firewall", "steering", "load_balancer", "api_gateway", "ai_gateway", "auth",
     "policy", "model_router", "service_chain",
 )  # fmt: skip
 """Order from top to bottom in the service edge: the way of a request."""
+_SPINES: Final = (TIERS.index("fabric"), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +114,40 @@ def complete(
 
 
 def _sizes(topology: Topology, tree: Tree) -> Mapping[str, tuple[float, float]]:
+    """Size of every leaf: the layout's, else what is written in it asks for.
+
+    Leaves of one stack are equally wide, and fill their group where it holds nothing else.
+    """
+    made = captions(topology, tree)
+    widest: dict[tuple[str, str, int], float] = defaultdict(float)
+    for key, caption in made.items():
+        stack = _stack_of(topology.design, tree, key)
+        if tree.lane[key] == "transport":
+            # On a map every box is as wide as its name; only a row looks better in one width.
+            continue
+        widest[stack] = max(widest[stack], caption.width)
+    for group in (key for key in tree.children if key != ROOT):
+        stacks = {_stack_of(topology.design, tree, leaf) for leaf in tree.leaves(group)}
+        if len(stacks) == 1:
+            stack = stacks.pop()
+            fill = on_grid(title_width_px(topology.design, group, "") - 2 * PAD_PX)
+            widest[stack] = max(widest[stack], fill)
     found: dict[str, tuple[float, float]] = {}
-    for key, caption in captions(topology, tree).items():
+    for key, caption in made.items():
         box = topology.layout.boxes.get(key)
-        width = box.width if box is not None and box.width else caption.width
+        width = box.width if box is not None and box.width else None
         height = box.height if box is not None and box.height else caption.height
-        found[key] = (width, height)
+        fill = max(caption.width, widest[_stack_of(topology.design, tree, key)])
+        found[key] = (width or fill, height)
     return found
+
+
+def _stack_of(design: Design, tree: Tree, leaf: str) -> tuple[str, str, int]:
+    return tree.parent[leaf], tree.lane[leaf], _role(design, leaf)
+
+
+def _role(design: Design, leaf: str) -> int:
+    return _ROLE.get(design.nodes[leaf].kind, 0) if leaf in design.nodes else 0
 
 
 def title_width_px(design: Design, group: str, totals: str) -> float:
@@ -231,10 +258,9 @@ def _columns(
     for leaf in (leaf for leaf in tree.leaves(ROOT) if leaf in tree.lane):
         lane = TIERS.index(tree.lane[leaf]) if tree.lane[leaf] in TIERS else len(TIERS)
         if leaf in inside:
-            column[inside[leaf]] = (lane, _CLUSTER_ROLE, 0)
+            column[inside[leaf]] = (lane, 0, 0)
             continue
-        kind = design.nodes[leaf].kind if leaf in design.nodes else ""
-        stacks[lane, _ROLE.get(kind, 0)][tree.parent[leaf]].append(leaf)
+        stacks[lane, _role(design, leaf)][tree.parent[leaf]].append(leaf)
     for (lane, role), by_parent in stacks.items():
         tallest = max(map(len, by_parent.values()))
         parts = 1 if tallest <= _TALL else round((tallest / 2.5) ** 0.5) + 1
@@ -276,6 +302,7 @@ def _lefts(
         lefts.append((x, widths[n]))
         if n + 1 < len(columns):
             gap = on_grid(label_px + 12) if crossed[n] else PLAIN_GAP_PX
+            gap += MESH_GAP_PX if crossed[n] and column[:2] == _SPINES else 0.0
             gap = max(gap, 2 * LANE_PAD_PX) if columns[n + 1][0] != column[0] else gap
             x += widths[n] + after[n] + gap + before[n + 1]
     return lefts
@@ -318,7 +345,7 @@ def _insets(
         first, last = min(spans), max(spans)
         pad = PAD_PX * level[group]
         before[first], after[last] = max(before[first], pad), max(after[last], pad)
-        words = group_totals_words(design.groups[group], totals[group])
+        words = group_totals_words(design.groups[group], totals[group]) if first < last else ""
         wanted = title_width_px(design, group, words) - 2 * PAD_PX
         had = sum(widths[first : last + 1]) + LABEL_GAP_PX * (last - first)
         widths[last] += on_grid(max(0.0, wanted - had))
@@ -355,8 +382,9 @@ def _group_boxes(topology: Topology, tree: Tree, boxes: Mapping[str, Box]) -> Ma
         left = min(box[0] for box in inner) - PAD_PX
         top = min(box[1] for box in inner) - TITLE_PX - PAD_PX
         right = max(box[0] + box[2] for box in inner) + PAD_PX
-        bottom = max(box[1] + box[3] for box in inner) + BOTTOM_PX
-        words = group_totals_words(topology.design.groups[group], totals[group])
+        bottom = max(box[1] + box[3] for box in inner) + bottom_px(tree, group)
+        alone = len({box[0] for box in inner}) == 1
+        words = "" if alone else group_totals_words(topology.design.groups[group], totals[group])
         right = max(right, left + on_grid(title_width_px(topology.design, group, words)))
         box = topology.layout.boxes.get(group)
         if box is not None and box.width and box.height:
@@ -374,9 +402,9 @@ def _lanes(
     if not everything:
         return {}, 0.0, 0.0
     used = [tier for tier in TIERS if tier in tree.lane.values()]
-    by_lane = {
-        tier: [boxes[key] for key, lane in tree.lane.items() if lane == tier] for tier in used
-    }
+    by_lane: dict[str, list[Box]] = defaultdict(list)
+    for key, lane in tree.lane.items():
+        by_lane[lane].append(_with_edges(boxes[key], len(tree.chain(key)) - 1))
     left = min(box[0] for box in everything) - LANE_PAD_PX
     right = max(box[0] + box[2] for box in everything) + LANE_PAD_PX
     edges = [left]
@@ -388,3 +416,8 @@ def _lanes(
     lanes = {tier: (edges[n], edges[n + 1]) for n, tier in enumerate(used)}
     top = min(box[1] for box in everything) - LANE_PAD_PX - HEADER_PX
     return lanes, top, max(box[1] + box[3] for box in everything) + LANE_PAD_PX
+
+
+def _with_edges(box: Box, groups: int) -> Box:
+    """A leaf's box with the edges of the groups around it."""
+    return (box[0] - PAD_PX * groups, box[1], box[2] + 2 * PAD_PX * groups, box[3])

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from designer.drawing.badges import MARK_PX, mark, pill, pill_width_px
@@ -42,8 +42,10 @@ def draw_links(
     wishes: list[Wish] = []
     for family in _families(sheet, routes):
         wishes += _wishes(sheet, family, said)
+    rules = _rules(sheet)
     for placed in place_labels(wishes, space):
-        pills += _label(sheet, said[placed.key], placed)
+        cuts = next(rules.pieces(placed.box), None) is not None
+        pills += _label(sheet, said[placed.key], replace(placed, on_line=placed.on_line or cuts))
     return lines, tuple(pills)
 
 
@@ -89,12 +91,35 @@ def _space(sheet: Sheet, routes: Sequence[Route]) -> Space:
             space.add_piece(start, end, 1.0, group)
     for left, right in arrangement.lanes.values():
         space.add_box((left, arrangement.top, right - left, HEADER_PX), "")
-        space.add_piece((left, arrangement.top), (left, arrangement.bottom), 1.0, "")
     for route in routes:
         half = _width(sheet, route) / 2 + 1
         for start, end in pairwise(route.points):
             space.add_piece(start, end, half, route.links[0])
     return space
+
+
+def _rules(sheet: Sheet) -> Space:
+    """The rules between lanes; a label may interrupt one, with a ground of its own."""
+    space = Space()
+    for left, _ in list(sheet.arrangement.lanes.values())[1:]:
+        for low, high in _bare(sheet, left):
+            space.add_piece((left, low), (left, high), 2.0, "")
+    return space
+
+
+def _bare(sheet: Sheet, x: float) -> Iterator[tuple[float, float]]:
+    """Where the rule between two lanes is to be seen: not behind a group."""
+    arrangement = sheet.arrangement
+    groups = [key for key in sheet.tree.children[ROOT] if key in sheet.tree.children]
+    boxes = [arrangement.boxes[key] for key in groups]
+    y = arrangement.top
+    for _, top, _, height in sorted(
+        (box for box in boxes if box[0] <= x <= box[0] + box[2]), key=lambda box: box[1]
+    ):
+        if top > y:
+            yield y, top
+        y = max(y, top + height)
+    yield y, max(y, arrangement.bottom)
 
 
 def _bundle(sheet: Sheet, route: Route, space: Space) -> Iterator[Primitive]:
@@ -134,9 +159,9 @@ def _families(sheet: Sheet, routes: Sequence[Route]) -> Iterator[tuple[Route, ..
     sets: dict[tuple[object, ...], list[Route]] = defaultdict(list)
     for route in routes:
         ends = tuple((sheet.tree.parent[end], _kind(sheet, end)) for end in (route.a, route.b))
-        slanted = route.corner_px == 0 or len(route.points) == 2
+        slanted = len(route.points) == 2 and route.points[0][1] != route.points[1][1]
         apart = sheet.arrangement.boxes[route.a][0] != sheet.arrangement.boxes[route.b][0]
-        fabric = {sheet.tree.lane[route.a], sheet.tree.lane[route.b]} == {"fabric"}
+        fabric = {sheet.tree.lane[route.a], sheet.tree.lane[route.b]} <= {"fabric", "gpu"}
         key: tuple[object, ...] = ends if slanted and apart and fabric else (route.links,)
         sets[key].append(route)
     for family in sets.values():
@@ -202,9 +227,11 @@ def _wish(
     spots: tuple[Box, ...] = ()
     if mesh is not None:
         x, y = mesh[above]
+        aside = width / 2 + 6
         spots = tuple(
-            (x - width / 2, y - height / 2 + (-step if above else step), width, height)
+            (x + shift - width / 2, y - height / 2 + (-step if above else step), width, height)
             for step in (0.0, 6.0, 12.0, 18.0)
+            for shift in (0.0, -aside, aside)
         )
     importance = 1000.0 + style.importance if style is not None else _width(sheet, route)
     must = style is not None and style.must

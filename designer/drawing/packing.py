@@ -7,7 +7,6 @@ where the neighbours ended up, sort, pack again; the best of a few sweeps counts
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Final
 
 from designer.drawing.tree import ROOT, Tree
@@ -16,6 +15,8 @@ NODE_GAP_PX: Final = 16.0
 LINKED_GAP_PX: Final = 24.0
 GROUP_TOP_PX: Final = 32.0
 GROUP_BOTTOM_PX: Final = 12.0
+ROUTE_PX: Final = 12.0
+"""More room under nested groups, for links that pass below them."""
 _GRID_PX: Final = 4.0
 _MOVES: Final = 6
 
@@ -82,7 +83,7 @@ class Packer:
             if best is None or cost < best[0] - 1e-6:
                 best = (cost, tops)
             wanted = {
-                leaf: fmean(middles[other] for other in self._neighbours[leaf])
+                leaf: _mean([middles[other] for other in self._neighbours[leaf]])
                 if self._neighbours[leaf]
                 else middle
                 for leaf, middle in middles.items()
@@ -164,8 +165,8 @@ class Packer:
     ) -> list[_Item]:
         def rank(key: str) -> tuple[float, float]:
             leaves = self._leaves[key]
-            middle = fmean(wanted[leaf] for leaf in leaves)
-            return round(middle, 3), fmean(self._order[leaf] for leaf in leaves)
+            middle = _mean([wanted[leaf] for leaf in leaves])
+            return round(middle, 3), _mean([self._order[leaf] for leaf in leaves])
 
         return [
             _Item(key, *spans[key], self._height(key, heights))
@@ -175,7 +176,7 @@ class Packer:
     def _height(self, key: str, heights: Mapping[str, float]) -> float:
         if key in self._blocks:
             return self._blocks[key].height
-        return GROUP_TOP_PX + heights[key] + GROUP_BOTTOM_PX
+        return GROUP_TOP_PX + heights[key] + bottom_px(self._tree, key)
 
     def _gap(self, above: str, below: str) -> float:
         linked = frozenset((above, below)) in self._linked
@@ -259,6 +260,16 @@ class Packer:
                 tops[key] = top + y
             else:
                 self._lower(key, top + y + GROUP_TOP_PX, relative, tops)
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)
+
+
+def bottom_px(tree: Tree, group: str) -> float:
+    """From a group's content to its lower edge."""
+    nested = any(child in tree.children for child in tree.children[group])
+    return GROUP_BOTTOM_PX + (ROUTE_PX if nested else 0.0)
 
 
 def _middle(targets: Sequence[float]) -> float:

@@ -13,7 +13,7 @@ from typing import Final
 
 from designer.drawing.display import Point
 from designer.drawing.space import Box, Space
-from designer.drawing.tree import Tree
+from designer.drawing.tree import ROOT, Tree
 from designer.model.design import Design
 from designer.model.layout import Bends, Layout
 from designer.model.things import Link
@@ -21,6 +21,10 @@ from designer.model.things import Link
 CORNER_PX: Final = 12.0
 _APART_PX: Final = 8.0
 _MOST_APART: Final = 3
+_FAR_PX: Final = 2000.0
+_MOST_MET: Final = 12
+_LEVEL_PX: Final = 8.0
+"""In a mesh, boxes further out of line than this get a slanted line, like the others there."""
 _MOST_TRIED: Final = 800
 """Beyond so many links, fewer ways are tried for each."""
 
@@ -105,15 +109,27 @@ class _Router:
         self._few = bundles > _MOST_TRIED
         self._nodes = Space()
         for leaf in tree.lane:
-            self._nodes.add_box(boxes[leaf], leaf)
+            x, y, width, height = boxes[leaf]
+            self._nodes.add_box((x - 6, y - 6, width + 14, height + 14), leaf)
+        self._groups = Space()
+        self._borders = Space()
         self._titles = Space()
         for group in tree.children:
             if group in boxes:
                 x, y, width, _ = boxes[group]
                 self._titles.add_box((x, y, width, 24.0), group)
+                self._groups.add_box(boxes[group], group)
+                self._add_border(boxes[group])
         self._lines = Space()
         self._ports: dict[tuple[str, str], list[float]] = defaultdict(list)
         self._parallel: Counter[tuple[str, str]] = Counter()
+
+    def _add_border(self, box: Box) -> None:
+        x, y, width, height = box
+        for side in (0.0, height):
+            self._borders.add_piece((x, y + side), (x + width, y + side), 0.5, "-")
+        for side in (0.0, width):
+            self._borders.add_piece((x + side, y), (x + side, y + height), 0.5, "|")
 
     def bent(self, links: tuple[str, ...], a: str, b: str, bends: Bends) -> Route:
         """The way that a person gave. Bends are stored from the link's own a to its b."""
@@ -138,20 +154,28 @@ class _Router:
         if self._is_mesh(a, b):
             return self._take(Route(links, a, b, self._slanted(a, b), 0.0))
         ways = list(self._ways(a, b))
-        best = min(range(len(ways)), key=lambda n: (self._cost(ways[n], a, b), n))
-        return self._take(Route(links, a, b, ways[best]))
+        best, least = ways[0], math.inf
+        for way in ways:
+            cost = self._cost(way, a, b, least)
+            if cost < least:
+                best, least = way, cost
+        return self._take(Route(links, a, b, best))
 
     def _is_mesh(self, a: str, b: str) -> bool:
         """Links inside one lane of routers, and those between switches and GPUs."""
         lanes = {self._tree.lane[a], self._tree.lane[b]}
-        return lanes == {"transport"} or lanes <= {"fabric", "gpu"}
+        together = self._tree.parent[a] == self._tree.parent[b]
+        return (lanes == {"transport"} and together) or lanes <= {"fabric", "gpu"}
 
     def _facing(self, a: str, b: str, axis: int) -> tuple[Point, ...] | None:
         first, second = self._boxes[a], self._boxes[b]
         if second[1 - axis] < first[1 - axis]:
             a, b, first, second = b, a, second, first
-        low = max(first[axis], second[axis]) + 6
-        high = min(first[axis] + first[axis + 2], second[axis] + second[axis + 2]) - 6
+        rims = [box[axis + 2] / 4 if self._is_mesh(a, b) else 6.0 for box in (first, second)]
+        low = max(first[axis] + rims[0], second[axis] + rims[1])
+        high = min(
+            first[axis] + first[axis + 2] - rims[0], second[axis] + second[axis + 2] - rims[1]
+        )
         start = first[1 - axis] + first[3 - axis]
         end = second[1 - axis]
         if high < low or end - start < 4:
@@ -159,17 +183,25 @@ class _Router:
         sides = ((a, "RB"[1 - axis]), (b, "LT"[1 - axis]))
         middles = [box[axis] + box[axis + 2] / 2 for box in (first, second)]
         wanted = middles[0] if low <= middles[0] <= high else (low + high) / 2
+        if self._is_mesh(a, b) and axis == 1 and abs(middles[0] - middles[1]) > _LEVEL_PX:
+            return None
         port = self._port(wanted, low, high, [*self._ports[sides[0]], *self._ports[sides[1]]])
         if port is None:
             return None
         points = ((start, port), (end, port)) if axis == 1 else ((port, start), (port, end))
-        if any(
-            owner not in (a, b) for owner in self._nodes.boxes(_around(points[0], points[1], 4.0))
-        ):
+        if self._passes(points[0], points[1], a, b):
             return None
         for side in sides:
             self._ports[side].append(port)
         return points
+
+    def _passes(self, start: Point, end: Point, a: str, b: str) -> bool:
+        """Whether a line would pass behind a box, or through a group that holds neither end."""
+        thin = _around(start, end, 1.0)
+        if any(owner not in (a, b) for owner in self._nodes.boxes(thin)):
+            return True
+        own = {*self._tree.chain(a), *self._tree.chain(b)}
+        return any(group not in own for group in self._groups.boxes(thin))
 
     def _port(self, wanted: float, low: float, high: float, used: Sequence[float]) -> float | None:
         """The free place on a side that is nearest to the wanted one."""
@@ -232,21 +264,22 @@ class _Router:
     ) -> Iterator[tuple[Point, ...]]:
         """Over or under what stands between, with four bends."""
         right, left = first[0] + first[2], second[0]
-        rows = [first[1] - 12, first[1] + first[3] + 12, second[1] - 12, second[1] + second[3] + 12]
-        rows += [
-            min(first[1], second[1]) - 56,
-            max(first[1] + first[3], second[1] + second[3]) + 24,
-        ]
-        for row in rows:
+        for row in self._rows(first, second):
             for out, back in ((right + 16, left - 16), (right + 24, left - 24)):
-                yield (
-                    (right, here),
-                    (out, here),
-                    (out, row),
-                    (back, row),
-                    (back, there),
-                    (left, there),
-                )
+                if out <= back:
+                    over = ((out, here), (out, row), (back, row), (back, there))
+                    yield ((right, here), *over, (left, there))
+
+    def _rows(self, first: Box, second: Box) -> list[float]:
+        """Heights that are over or under both ends and whatever stands between them."""
+        low, high = min(first[1], second[1]), max(first[1] + first[3], second[1] + second[3])
+        rows = [first[1] - 12, first[1] + first[3] + 12, second[1] - 12, second[1] + second[3] + 12]
+        between = (first[0] + first[2], low, max(1.0, second[0] - first[0] - first[2]), high - low)
+        met = [*self._nodes.boxes(between), *self._groups.boxes(between)]
+        for owner in sorted(set(met))[:_MOST_MET]:
+            _, y, _, height = self._boxes[owner]
+            rows += [y - 12, y + height + 8, y + height + 16]
+        return sorted({round(row / 4) * 4.0 for row in rows})
 
     def _hooks(self, a: str, b: str, here: float) -> Iterator[tuple[Point, ...]]:
         """Ways between boxes one above the other: out at a side and back at the same side."""
@@ -282,23 +315,46 @@ class _Router:
         free = all(abs(mirrored - other) >= _APART_PX for other in self._ports[leaf, side])
         return mirrored if free and (towards < middle) != (found < middle) else found
 
-    def _cost(self, points: tuple[Point, ...], a: str, b: str) -> float:
-        cost = 24.0 * (len(points) - 2)
-        for start, end in pairwise(points):
-            thin = _around(start, end, 3.0)
-            cost += 2000.0 * len({o for o in self._nodes.boxes(thin) if o not in (a, b)})
-            cost += 60.0 * len(set(self._titles.boxes(_around(start, end, 1.0))))
-            for owner in set(self._lines.pieces(_around(start, end, 5.0))):
-                cost += 400.0 if owner[0] == _direction(start, end) else 6.0
-            cost += (abs(start[0] - end[0]) + abs(start[1] - end[1])) / 8
-        inner = points[1:-1]
-        own = sum(
-            1
-            for start, end in pairwise(inner)
-            for owner in self._nodes.boxes(_around(start, end, 6.0))
-            if owner in (a, b)
+    def _cost(self, points: tuple[Point, ...], a: str, b: str, enough: float) -> float:
+        """What a way costs; counting stops once it is dearer than `enough`."""
+        pieces = list(pairwise(points))
+        cost = 24.0 * (len(points) - 2) + self._outside(points, a, b)
+        cost += sum(abs(p[0] - q[0]) + abs(p[1] - q[1]) for p, q in pieces) / 8
+        own = {*self._tree.chain(a), *self._tree.chain(b)}
+        for start, end in pieces:
+            thin = _around(start, end, 1.0)
+            met = set(self._nodes.boxes(thin))
+            cost += 2000.0 * len(met - {a, b}) + 300.0 * len(set(self._groups.boxes(thin)) - own)
+            if met & {a, b} and start != points[0] and end != points[-1]:
+                cost += 1500.0
+            if cost >= enough:
+                return cost
+        for start, end in pieces:
+            cost += self._beside(start, end)
+            if cost >= enough:
+                return cost
+        return cost
+
+    def _beside(self, start: Point, end: Point) -> float:
+        """What it costs to run over titles, along borders, along lines and across them."""
+        if self._few and abs(start[0] - end[0]) + abs(start[1] - end[1]) > _FAR_PX:
+            return 0.0
+        cost = 60.0 * len(set(self._titles.boxes(_around(start, end, 1.0))))
+        close, way = _around(start, end, 5.0), _direction(start, end)
+        cost += 250.0 if way in self._borders.pieces(close) else 0.0
+        return cost + sum(
+            400.0 if owner[0] == way else 6.0 for owner in set(self._lines.pieces(close))
         )
-        return cost + 1500.0 * own
+
+    def _outside(self, points: tuple[Point, ...], a: str, b: str) -> float:
+        """What it costs to leave the group that holds both ends."""
+        around = self._tree.chain(b)
+        shared = next(group for group in self._tree.chain(a) if group in around)
+        if shared == ROOT:
+            return 0.0
+        x, y, width, height = self._boxes[shared]
+        inside = all(x < px < x + width and y < py < y + height for px, py in points)
+        return 0.0 if inside else 200.0
 
     def _take(self, route: Route) -> Route:
         for start, end in pairwise(route.points):

@@ -28,14 +28,8 @@ class Space:
 
     def add_piece(self, start: Point, end: Point, half_px: float, owner: str) -> None:
         """Takes a straight line of that half width."""
-        x, y = min(start[0], end[0]) - half_px, min(start[1], end[1]) - half_px
-        width = abs(start[0] - end[0]) + 2 * half_px
-        height = abs(start[1] - end[1]) + 2 * half_px
-        for cell in _cells((x, y, width, height)):
-            left, top = cell[0] * _CELL_PX - half_px, cell[1] * _CELL_PX - half_px
-            around = (left, top, _CELL_PX + 2 * half_px, _CELL_PX + 2 * half_px)
-            if _touches(start, end, around):
-                self._pieces[cell].append((start, end, half_px, owner))
+        for cell in _cells_along(start, end, half_px):
+            self._pieces[cell].append((start, end, half_px, owner))
 
     def boxes(self, box: Box) -> Iterator[str]:
         """Owners of the boxes that a box overlaps; one may come more than once."""
@@ -71,6 +65,24 @@ def _cells(box: Box) -> Iterator[tuple[int, int]]:
     last = int((box[1] + box[3]) // _CELL_PX)
     for column in range(int(box[0] // _CELL_PX), int((box[0] + box[2]) // _CELL_PX) + 1):
         for row in range(int(box[1] // _CELL_PX), last + 1):
+            yield column, row
+
+
+def _cells_along(start: Point, end: Point, half: float) -> Iterator[tuple[int, int]]:
+    """Cells that a line of some width may touch, column by column."""
+    left, right = sorted((start, end))
+    slope = (right[1] - left[1]) / (right[0] - left[0]) if right[0] > left[0] else 0.0
+    low, high = sorted((left[1], right[1]))
+    first, last = int((left[0] - half) // _CELL_PX), int((right[0] + half) // _CELL_PX)
+    for column in range(first, last + 1):
+        top, bottom = low, high
+        if last > first:
+            ends = (column * _CELL_PX - half, (column + 1) * _CELL_PX + half)
+            at = sorted(left[1] + slope * (min(max(x, left[0]), right[0]) - left[0]) for x in ends)
+            top, bottom = max(low, at[0]), min(high, at[1])
+        if left[0] == right[0]:
+            top, bottom = low, high
+        for row in range(int((top - half) // _CELL_PX), int((bottom + half) // _CELL_PX) + 1):
             yield column, row
 
 

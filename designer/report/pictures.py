@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path as FilePath
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import typst
 import uharfbuzz as hb
@@ -63,7 +63,8 @@ def to_svg(picture: Picture) -> bytes:
         if layer not in layers or root[-1] is not layers[layer]:
             layers[layer] = ET.SubElement(root, "g", {"class": layer})
         layers[layer].append(_svg(primitive))
-    return ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    made: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return made
 
 
 def to_pdf(picture: Picture) -> bytes:
@@ -95,7 +96,7 @@ def figure_data(picture: Picture) -> dict[str, Any]:
     }
 
 
-def _compile(picture: Picture, form: str, scale: float = 1.0) -> bytes:
+def _compile(picture: Picture, form: Literal["pdf", "png"], scale: float = 1.0) -> bytes:
     data = json.dumps(figure_data(picture), ensure_ascii=False, sort_keys=True)
     made = typst.compile(
         str(TEMPLATES / "picture.typ"),
@@ -103,13 +104,12 @@ def _compile(picture: Picture, form: str, scale: float = 1.0) -> bytes:
         font_paths=_fonts(),
         ignore_system_fonts=True,
         sys_inputs={"picture": data},
-        format=form,  # type: ignore[arg-type]
+        format=form,
         ppi=_PX_PER_INCH * scale,
-        pdf_standards=["ua-1"] if form == "pdf" else [],
+        pdf_standards="ua-1" if form == "pdf" else None,
         timestamp=0,
     )
-    pages = made if isinstance(made, list) else [made]
-    return bytes(pages[0] or b"")
+    return bytes(made)
 
 
 @cache
