@@ -31,7 +31,7 @@ _JUDGED: Final = frozenset((*_LEVELS[0].split(), *_LEVELS[1].split(), "super_spi
 
 
 def oversubscription(design: Design, arrays: Arrays) -> Oversubscription:
-    """Ratios at switches, tiers and group borders. A switch with an unknown capacity is left out."""
+    """Ratios at switches, tiers and group borders, where all capacities are known."""
     switches = _switches(design, arrays)
     return Oversubscription(switches=switches, tiers=_tiers(switches), cuts=_cuts(design, arrays))
 

@@ -9,7 +9,14 @@ from typing import Final
 import numpy as np
 from numpy.random import Generator
 
-from designer.analysis.batching import EngineLimits, KvPolicy, Served, Workload, open_loop
+from designer.analysis.batching import (
+    EngineLimits,
+    KvPolicy,
+    Served,
+    Workload,
+    open_loop,
+    saturation_rate,
+)
 from designer.analysis.demand import Plan
 from designer.analysis.facts import Ledger
 from designer.analysis.scale_up import CannotServe, Fabric
@@ -145,13 +152,7 @@ class Pools:
             replicas,
             deployment.balancer,  # type: ignore[arg-type]
             per_s,
-            Workload(
-                mix.prompt,
-                mix.output,
-                mix.cached,
-                burst.kind,  # type: ignore[arg-type]
-                burst.mean,
-            ),
+            mix.workload(burst),
             limits_of(deployment),
             seed,
             REQUESTS,
@@ -162,6 +163,16 @@ class Pools:
             ask.slot: np.flatnonzero((slots == at) & answered) for at, ask in enumerate(mix.asks)
         }
         return PoolAnswer(deployment.id, per_s, replica, served, of_slot, "")
+
+    def saturation(
+        self, deployment: Deployment, replica: Replica, asks: Sequence[Ask], seed: int
+    ) -> float:
+        """Prompts a second that one replica serves when its queue is never empty.
+
+        Raises CannotServe.
+        """
+        mix = _Mix(tuple(asks), seed)
+        return saturation_rate(replica, mix.workload(Burst()), limits_of(deployment), seed)
 
     def _note(self, deployment: Deployment, replica: Replica) -> None:
         if deployment.weight_format is None:
@@ -197,6 +208,16 @@ class _Mix:
         self.seed = seed
         rates = np.array([ask.per_s for ask in asks])
         self._share = rates / rates.sum()
+
+    def workload(self, burst: Burst) -> Workload:
+        """What arrives, in bursts of that kind."""
+        return Workload(
+            self.prompt,
+            self.output,
+            self.cached,
+            burst.kind,  # type: ignore[arg-type]
+            burst.mean,
+        )
 
     def slots(self, count: int) -> Ints:
         """(count,) which ask each request belongs to."""

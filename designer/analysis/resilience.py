@@ -95,11 +95,8 @@ def _survives(study: Study, service: Service, users: str, gone: frozenset[str]) 
     if service.model is not None and not any(finder.paths(users, node) for node in pools):
         return False
     for call in calls(service.workflow):
-        kind = study.design.nodes[call.at].kind if call.at in study.design.nodes else call.at
-        named = call.at in study.design.nodes
-        places = (
-            [call.at] if named else [k for k, n in study.design.nodes.items() if n.kind == kind]
-        )
+        nodes = study.design.nodes
+        places = [call.at] if call.at in nodes else [k for k in nodes if nodes[k].kind == call.at]
         if not any(place not in gone and finder.paths(users, place) for place in places):
             return False
     return True

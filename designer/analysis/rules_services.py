@@ -13,6 +13,7 @@ from designer.analysis.scale_up import CannotServe
 from designer.analysis.steering import allowed_at
 from designer.analysis.study import Study
 from designer.analysis.workflow import Generate, Move, leaves
+from designer.model.kinds import STORES
 from designer.model.references import site_of
 
 _METRICS = {"ttft": "TTFT", "itl": "ITL", "tpot": "TPOT", "task": "task time"}
@@ -177,9 +178,8 @@ def residency(study: Study) -> Iterator[Objection]:
                 continue
             seen.add((service.id, node))
             site = site_of(study.design, node)
-            where = called(study.design, node) + (
-                f" in {called(study.design, site)}" if site else ""
-            )
+            inside = f" in {called(study.design, site)}" if site else ""
+            where = called(study.design, node) + inside
             said = "is outside its residency" if allowed is False else "has no known jurisdiction"
             yield Objection(
                 (service.id, node),
@@ -193,12 +193,7 @@ def _data_at(study: Study, leaf: object) -> str | None:
     if isinstance(leaf, Generate):
         return study.design.deployments[leaf.deployment].node
     if isinstance(leaf, Move) and leaf.what == "call":
-        kind = study.design.nodes[leaf.target].kind
-        return (
-            leaf.target
-            if kind in ("vector_store", "kv_store", "object_storage", "file_storage")
-            else None
-        )
+        return leaf.target if study.design.nodes[leaf.target].kind in STORES else None
     return None
 
 

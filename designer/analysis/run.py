@@ -108,7 +108,7 @@ def _chosen(design: Design, request: AnalysisRequest) -> Design:
         base = design.settings.base_year
         if base is None:
             raise CannotAnalyse(
-                "the design has no base_year, so demand cannot grow to a year; set it in its settings"
+                "the design has no base_year, so nothing can grow from it; set it in its settings"
             )
         if request.year < base:
             raise CannotAnalyse(

@@ -1,4 +1,4 @@
-"""Stress and growth: a design changed as a scenario says, analysed again and held to the baseline."""
+"""Stress and growth: a design changed as a scenario says, analysed again, and compared."""
 
 from __future__ import annotations
 
@@ -100,9 +100,10 @@ def _changed(design: Design, scenario: Scenario, change: Change) -> Design:
         raise BadScenario(f"{where}: name a field of a thing that is in the design")
     collection, item = home
     try:
-        value = change.value
-        if value is None:
-            before = get_field(item, change.field)
+        before, value = get_field(item, change.field), change.value
+        if value is not None:
+            value = int(value) if isinstance(before, int) and value.is_integer() else value
+        else:
             if not isinstance(before, int | float) or isinstance(before, bool):
                 raise BadScenario(f"{where} holds no number to multiply; give a value instead")
             value = before * (1.0 if change.factor is None else change.factor)

@@ -113,6 +113,8 @@ def mgc_wait(
     if offered == 0.0:
         return ServerWait(0.0, 0.0, 0.0, 0.0, exact=True)
     p_wait = erlang_c(servers, offered)
+    if p_wait < 1e-12:
+        return ServerWait(rho, 0.0, 0.0, 0.0)
     markov_ms = p_wait * service_mean_ms / (servers - offered)
     mean_ms = markov_ms if scv == 1.0 else kimura_mean_ms(markov_ms, rho, scv, servers)
     ratio = 2.0 if scv == 1.0 else _moment_ratio(rho, scv, shape)
