@@ -166,7 +166,7 @@ def _badge(
     key: str, left: tuple[float, float], room: float, style: Style, theme: Theme
 ) -> Iterator[Primitive]:
     """The result of a node in place of its value, on the overlay's colour."""
-    words = fitted(style.label, room - 16, VALUE_PX, 600, "tabular")
+    words = fitted(style.label, room - 12, VALUE_PX, 600, "tabular")
     fill = style.colour or theme.colour("surface.raised")
     end = (left[0] - 2 + pill_width_px(words), left[1] + 1)
     yield from pill(key, "label", end, words, fill, ink_on(fill, theme))

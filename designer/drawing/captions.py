@@ -17,7 +17,8 @@ NAME_PX: Final = 11.0
 VALUE_PX: Final = 10.0
 GRID_PX: Final = 4
 MOST_TEXT_PX: Final = 148.0
-LEAST_WIDTH_PX: Final = 64
+LEAST_WIDTH_PX: Final = 80
+"""Room for a badge such as "132 ms" under the name."""
 HEIGHT_PX: Final = 40.0
 """One height for all, so that neighbouring stacks line up and links run level."""
 TEXT_X_PX: Final = 30.0

@@ -215,6 +215,8 @@ def _plain(value: float) -> str:
 
 
 def _ms(value: float) -> str:
+    if value >= 1000:
+        return f"{value / 1000:.3g} s"
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.2g} ms"
 
 

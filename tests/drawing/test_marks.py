@@ -9,7 +9,7 @@ from designer.analysis.results import Settings as ResultSettings
 from designer.drawing.display import Line, Rect, Text
 from designer.drawing.layout import arrange
 from designer.drawing.marks import draw
-from designer.drawing.overlays import utilisation
+from designer.drawing.overlays import Legend, Overlay, Style, utilisation
 from designer.drawing.routes import stroke_width_px
 from designer.drawing.text import width_px
 from designer.drawing.theme import contrast, load_theme
@@ -160,6 +160,18 @@ def test_loads_of_80_percent_and_over_are_never_left_out(metro):
     for load in {row.utilisation for row in alone}:
         wanted = sum(row.utilisation == load for row in alone)
         assert said.count(f"{load * 100:.0f} %") >= wanted
+
+
+def test_a_badge_shows_its_whole_figure_in_the_narrowest_box(metro):
+    styles = {"s1": Style("#00224E", "132 ms", 132.0), "l1": Style("#FEE838", "2.5 ms", 2.5)}
+    overlay = Overlay("latency", 1, styles, Legend("Latency share, ms", "", LIGHT.sequential))
+    said = {
+        text.element: text.string
+        for text in draw(metro, LIGHT, overlay).primitives
+        if isinstance(text, Text) and text.weight == 600 and text.size_px == 10
+    }
+    assert said["s1"] == "132 ms"
+    assert said["l1"] == "2.5 ms"
 
 
 def test_an_overloaded_link_is_dashed(metro):
