@@ -165,10 +165,26 @@ def push(
 
 
 @compiled
+def last_hops(t: int, in_ptr: Ints, in_edge: Ints, cost: Ints, down: Mask) -> tuple[int, int]:
+    """The least cost of an edge into t, and how many edges have it; 0 if none is up."""
+    least, count = 0, 0
+    for i in range(in_ptr[t], in_ptr[t + 1]):
+        k = in_edge[i]
+        if down[k]:
+            continue
+        if count == 0 or cost[k] < least:
+            least, count = cost[k], 1
+        elif cost[k] == least:
+            count += 1
+    return least, count
+
+
+@compiled
 def load_groups(
-    targets: Ints,
+    roots: Ints,
     group_ptr: Ints,
     source: Ints,
+    target: Ints,
     volume: Floats,
     out_ptr: Ints,
     out_edge: Ints,
@@ -182,15 +198,18 @@ def load_groups(
     load: Floats,
     unrouted: Floats,
 ) -> None:
-    """Adds the loads of demands that are grouped by target; source, volume in group order."""
+    """Adds the loads of demands that are grouped by root; source, target, volume in group order.
+
+    A target is its root, or hangs on nothing but the root: then the last hop is added.
+    """
     n = len(out_ptr) - 1
     columns = volume.shape[1]
     dist, hops = np.empty(n, np.int64), np.empty(n, np.int64)
     order, heap, place = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     is_wanted = np.zeros(n, np.bool_)
     flow = np.zeros((n, columns))
-    for g in range(len(targets)):
-        root = targets[g]
+    for g in range(len(roots)):
+        root = roots[g]
         first, last = group_ptr[g], group_ptr[g + 1]
         wanted = 0
         for d in range(first, last):
@@ -203,11 +222,22 @@ def load_groups(
         )  # fmt: skip
         for d in range(first, last):
             is_wanted[source[d]] = False
-            for c in range(columns):
-                if dist[source[d]] < 0:
+            least, count = 0, 1
+            if target[d] != root:
+                least, count = last_hops(target[d], in_ptr, in_edge, cost, down)
+            if dist[source[d]] < 0 or count == 0:
+                for c in range(columns):
                     unrouted[c] += volume[d, c]
-                else:
-                    flow[source[d], c] += volume[d, c]
+                continue
+            for c in range(columns):
+                flow[source[d], c] += volume[d, c]
+            if target[d] == root:
+                continue
+            for i in range(in_ptr[target[d]], in_ptr[target[d] + 1]):
+                k = in_edge[i]
+                if not down[k] and cost[k] == least:
+                    for c in range(columns):
+                        load[k, c] += volume[d, c] / count
         push(
             root, settled, out_ptr, out_edge, head, cost, transit, down,
             dist, hops, order, flow, load,
@@ -215,9 +245,9 @@ def load_groups(
 
 
 @compiled
-def spread(
-    start: int,
+def list_next_hops(
     root: int,
+    settled: int,
     out_ptr: Ints,
     out_edge: Ints,
     head: Ints,
@@ -225,6 +255,25 @@ def spread(
     transit: Mask,
     down: Mask,
     dist: Ints,
+    order: Ints,
+    next_edge: Ints,
+) -> None:
+    """Writes the next-hop edges of each settled vertex u from position out_ptr[u] on."""
+    for i in range(settled):
+        u = order[i]
+        at = out_ptr[u]
+        for j in range(out_ptr[u], out_ptr[u + 1]):
+            if is_next_hop(out_edge[j], u, root, head, cost, transit, down, dist):
+                next_edge[at] = out_edge[j]
+                at += 1
+
+
+@compiled
+def spread(
+    start: int,
+    out_ptr: Ints,
+    next_edge: Ints,
+    head: Ints,
     hops: Ints,
     waits_for: Ints,
     reached: Ints,
@@ -244,15 +293,12 @@ def spread(
     while at < found:
         u = reached[at]
         at += 1
-        if u == root:
-            continue
-        for j in range(out_ptr[u], out_ptr[u + 1]):
-            k = out_edge[j]
-            if is_next_hop(k, u, root, head, cost, transit, down, dist):
-                if waits_for[head[k]] == 0:
-                    reached[found] = head[k]
-                    found += 1
-                waits_for[head[k]] += 1
+        for j in range(out_ptr[u], out_ptr[u] + hops[u]):
+            v = head[next_edge[j]]
+            if waits_for[v] == 0:
+                reached[found] = v
+                found += 1
+            waits_for[v] += 1
     ready[0] = start
     flow[start] = 1.0
     found = 1
@@ -263,27 +309,25 @@ def spread(
         at += 1
         part = flow[u] / max(hops[u], 1)
         flow[u] = 0.0
-        if u == root:
-            continue
-        for j in range(out_ptr[u], out_ptr[u + 1]):
-            k = out_edge[j]
-            if is_next_hop(k, u, root, head, cost, transit, down, dist):
-                edge[written] = k
-                share[written] = part
-                written += 1
-                flow[head[k]] += part
-                waits_for[head[k]] -= 1
-                if waits_for[head[k]] == 0:
-                    ready[found] = head[k]
-                    found += 1
+        for j in range(out_ptr[u], out_ptr[u] + hops[u]):
+            v = head[next_edge[j]]
+            edge[written] = next_edge[j]
+            share[written] = part
+            written += 1
+            flow[v] += part
+            waits_for[v] -= 1
+            if waits_for[v] == 0:
+                ready[found] = v
+                found += 1
     return written
 
 
 @compiled
 def spread_groups(
-    targets: Ints,
+    roots: Ints,
     group_ptr: Ints,
     source: Ints,
+    target: Ints,
     out_ptr: Ints,
     out_edge: Ints,
     in_ptr: Ints,
@@ -296,39 +340,50 @@ def spread_groups(
     row_ptr: Ints,
     reachable: Mask,
 ) -> tuple[SmallInts, Floats]:
-    """Rows of edges and shares of demands grouped by target, in group order.
+    """Rows of edges and shares of demands grouped by root, in group order (see load_groups).
 
     Fills row_ptr (demands + 1) and reachable; returns the edges and the shares.
     """
     n, m = len(out_ptr) - 1, len(tail)
     dist, hops = np.empty(n, np.int64), np.empty(n, np.int64)
     order, heap, place = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    waits_for = np.zeros(n, np.int64)
+    waits_for, next_edge = np.zeros(n, np.int64), np.empty(m, np.int64)
     is_wanted = np.zeros(n, np.bool_)
     flow = np.zeros(n)
     row_edge, row_share = np.empty(m, np.int32), np.empty(m)
     edge, share = np.empty(1024, np.int32), np.empty(1024)
     used = 0
-    for g in range(len(targets)):
-        root = targets[g]
+    for g in range(len(roots)):
+        root = roots[g]
         wanted = 0
         for d in range(group_ptr[g], group_ptr[g + 1]):
             if not is_wanted[source[d]]:
                 is_wanted[source[d]] = True
                 wanted += 1
-        search(
+        settled = search(
             root, wanted, is_wanted, in_ptr, in_edge, tail, cost, transit, down,
             dist, hops, order, heap, place,
         )  # fmt: skip
+        list_next_hops(
+            root, settled, out_ptr, out_edge, head, cost, transit, down, dist, order, next_edge
+        )
         for d in range(group_ptr[g], group_ptr[g + 1]):
             is_wanted[source[d]] = False
-            count = 0
-            reachable[d] = dist[source[d]] >= 0
+            count, least, hops_in = 0, 0, 1
+            if target[d] != root:
+                least, hops_in = last_hops(target[d], in_ptr, in_edge, cost, down)
+            reachable[d] = dist[source[d]] >= 0 and hops_in > 0
             if reachable[d]:
                 count = spread(
-                    source[d], root, out_ptr, out_edge, head, cost, transit, down, dist, hops,
-                    waits_for, order, heap, flow, row_edge, row_share,
+                    source[d], out_ptr, next_edge, head, hops, waits_for, order, heap, flow,
+                    row_edge, row_share,
                 )  # fmt: skip
+                if target[d] != root:
+                    for i in range(in_ptr[target[d]], in_ptr[target[d] + 1]):
+                        k = in_edge[i]
+                        if not down[k] and cost[k] == least:
+                            row_edge[count], row_share[count] = k, 1.0 / hops_in
+                            count += 1
             if used + count > len(edge):
                 room = max(used + count, len(edge) + len(edge) // 2)
                 more_edge, more_share = np.empty(room, np.int32), np.empty(room)

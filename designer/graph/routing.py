@@ -26,6 +26,8 @@ class Network:
     n: number of vertices. tail, head, cost: (edges,); cost at least 1.
     transit: (vertices,) whether a vertex forwards traffic of others (a host does not).
     out_ptr, out_edge and in_ptr, in_edge: edges that leave and enter each vertex, lowest first.
+    hangs_on: (vertices,) the only vertex that has edges into it, if that one forwards; else itself.
+    Paths to such a vertex are those to the one that it hangs on, and one hop.
     """
 
     n: int
@@ -37,6 +39,7 @@ class Network:
     out_edge: Ints
     in_ptr: Ints
     in_edge: Ints
+    hangs_on: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,8 @@ def network(
         raise BadNetwork(f"metric {costs.max()} is too large for {n} vertices")
     out_ptr, out_edge = _by_vertex(n, tails)
     in_ptr, in_edge = _by_vertex(n, heads)
-    return Network(n, tails, heads, costs, forwards, out_ptr, out_edge, in_ptr, in_edge)
+    hangs_on = _hangs_on(n, tails[in_edge], in_ptr, forwards)
+    return Network(n, tails, heads, costs, forwards, out_ptr, out_edge, in_ptr, in_edge, hangs_on)
 
 
 def route(net: Network, targets: ArrayLike, down: Mask | None = None) -> Routes:
@@ -129,12 +133,12 @@ def loads(
     """
     volumes = np.asarray(volume, dtype=np.float64)
     table = volumes[:, np.newaxis] if volumes.ndim == 1 else volumes
-    row, targets, group_ptr, sources = _grouped(source, target)
+    row, roots, group_ptr, sources, targets = _by_root(net, source, target)
     load = np.zeros((len(net.tail), table.shape[1]))
     unrouted = np.zeros(load.shape[1])
     if len(row):
         kernel_routes.load_groups(
-            targets, group_ptr, sources, np.ascontiguousarray(table[row]), net.out_ptr,
+            roots, group_ptr, sources, targets, np.ascontiguousarray(table[row]), net.out_ptr,
             net.out_edge, net.in_ptr, net.in_edge, net.tail, net.head, net.cost, net.transit,
             _mask(net, down), load, unrouted,
         )  # fmt: skip
@@ -145,11 +149,11 @@ def incidence(
     net: Network, source: ArrayLike, target: ArrayLike, down: Mask | None = None
 ) -> Incidence:
     """The edges that each demand crosses, with the fraction of its volume on each."""
-    order, targets, group_ptr, sources = _grouped(source, target)
+    order, roots, group_ptr, sources, targets = _by_root(net, source, target)
     row_ptr = np.zeros(len(order) + 1, np.int64)
     reached = np.zeros(len(order), bool)
     edge, share = kernel_routes.spread_groups(
-        targets, group_ptr, sources, net.out_ptr, net.out_edge, net.in_ptr, net.in_edge,
+        roots, group_ptr, sources, targets, net.out_ptr, net.out_edge, net.in_ptr, net.in_edge,
         net.tail, net.head, net.cost, net.transit, _mask(net, down), row_ptr, reached,
     )  # fmt: skip
     if np.array_equal(order, np.arange(len(order))):
@@ -190,11 +194,28 @@ def grouped(source: Ints, target: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     return order, targets, group_ptr, source[order]
 
 
-def _grouped(source: ArrayLike, target: ArrayLike) -> tuple[Ints, Ints, Ints, Ints]:
+def _by_root(
+    net: Network, source: ArrayLike, target: ArrayLike
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Demands grouped by the vertex to search from: as `grouped`, and the targets in order."""
     sources, targets = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
     if sources.shape != targets.shape:
         raise BadNetwork("source and target must have one entry for each demand")
-    return grouped(sources, targets)
+    root = np.where(sources == targets, targets, net.hangs_on[targets])
+    order, roots, group_ptr, in_order = grouped(sources, root)
+    return order, roots, group_ptr, in_order, targets[order]
+
+
+def _hangs_on(n: int, from_: Ints, in_ptr: Ints, transit: Mask) -> Ints:
+    """from_: (edges,) tails of the edges, by the vertex that they enter."""
+    itself = np.arange(n)
+    entered = np.flatnonzero(np.diff(in_ptr))
+    if not len(entered):
+        return itself
+    first = np.minimum.reduceat(from_, in_ptr[entered])
+    alone = (first == np.maximum.reduceat(from_, in_ptr[entered])) & transit[first]
+    itself[entered[alone]] = first[alone]
+    return itself
 
 
 def _mask(net: Network, down: Mask | None) -> Mask:

@@ -15,6 +15,7 @@ from designer.graph.compiled import Floats, Ints, Mask, SmallInts
 
 _NOTHING_LEFT = 1e-12
 _ROUNDS = 400
+_UNDAMPED = 8
 _SETTLED = 1e-10
 
 
@@ -179,10 +180,15 @@ def _iterate(rows: _Rows, member: Ints, heft: Floats) -> TwoLevel:
     most = np.minimum(rows.demand, 1.0 + 2.0 * _finite_sum(rows.capacity) / _least(rows.share))
     rates = kernel_sharing.wishes_of(rows.indptr, most, offer, wish)
     for round_ in range(1, _ROUNDS + 1):
+        last = offer.copy() if round_ > _UNDAMPED else offer
         kernel_sharing.offer_round(
             rows.capacity, pointers, entries, flow_of, rows.share, rows.weight, member, heft,
             wish, offer,
         )  # fmt: skip
+        if round_ > _UNDAMPED:
+            # Two links can hand a flow's part back and forth for ever; meeting halfway ends it,
+            # and has the same fixed points.
+            offer = 0.5 * (offer + last)
         before, rates = rates, kernel_sharing.wishes_of(rows.indptr, most, offer, wish)
         if np.all(np.abs(rates - before) <= _SETTLED * np.abs(rates)) and round_ > 1:
             break

@@ -183,6 +183,7 @@ def test_two_levels_never_overload_a_link(seed: int) -> None:
     two = shares.two_level(
         capacity, *rows, rng.integers(0, 3, len(flows)), [0, 0, 1], [8.0, 2.0, 1.0]
     )
+    assert two.settled
     used = shares.usage(
         len(capacity), np.array(rows[0]), np.array(rows[1]), np.array(rows[2]), two.rates
     )
