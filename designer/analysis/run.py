@@ -7,10 +7,10 @@ revision of the design that it belongs to and everything that is known so far.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from designer.analysis.results import Placement, Results, ServiceResult, Settings
+from designer.analysis.results import Results, ServiceResult, Settings
 from designer.analysis.rules import findings
 from designer.analysis.scenarios import applied, grown, scenario_rows
 from designer.analysis.site_choice import place
@@ -155,4 +155,6 @@ def last(stages: Iterator[Stage]) -> Results:
     return results
 
 
-__all__ = ["AnalysisRequest", "CannotAnalyse", "Placement", "Stage", "analyse", "last"]
+def until(request: AnalysisRequest, stage: StageName) -> AnalysisRequest:
+    """The same request, answered no further than that stage."""
+    return replace(request, until=stage)

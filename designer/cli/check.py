@@ -1,0 +1,40 @@
+"""promptpath check: the rule check alone."""
+
+from __future__ import annotations
+
+import typer
+
+from designer import api
+from designer.analysis.results import Finding
+from designer.cli import tables
+from designer.cli.common import (
+    FINE,
+    OBJECTIONS,
+    AsJson,
+    CatalogueFolder,
+    DesignFile,
+    console,
+    opened,
+    print_json,
+    told,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(name="check")(run)
+
+
+def run(file: DesignFile, catalogue: CatalogueFolder = None, as_json: AsJson = False) -> int:
+    """Checks the design against the rules; 1 where one objects at error level."""
+    topology = opened(file)
+    request = api.request_for(topology, file)
+    findings: tuple[Finding, ...] = told(
+        lambda: api.check(topology, request, api.open_catalogue(catalogue))
+    )
+    if as_json:
+        print_json({"findings": [each.model_dump(mode="json") for each in findings]})
+    else:
+        tables.findings(console(), topology, findings)
+    objects = any(each.severity == "error" and each.excluded is None for each in findings)
+    return OBJECTIONS if objects else FINE

@@ -1,0 +1,63 @@
+"""promptpath diff and merge: two designs by meaning, with the change in results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from designer import api
+from designer.cli import tables
+from designer.cli.common import (
+    FINE,
+    OBJECTIONS,
+    AsJson,
+    check_out,
+    console,
+    opened,
+    print_json,
+    remark,
+    told,
+    write_all,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds both commands."""
+    app.command(name="diff")(diff)
+    app.command(name="merge")(merge)
+
+
+def diff(
+    a: Annotated[Path, typer.Argument(metavar="A", help="The design before.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The design after.")],
+    as_json: AsJson = False,
+) -> int:
+    """Says what changed from A to B, field by field, and what that does to the results."""
+    before, after = opened(a), opened(b)
+    difference: api.Difference = told(lambda: api.diff(before, after))
+    if as_json:
+        print_json(difference.as_json())
+    else:
+        tables.difference(console(), difference)
+    return OBJECTIONS if difference.changes else FINE
+
+
+def merge(
+    base: Annotated[Path, typer.Argument(metavar="BASE", help="The common ancestor.")],
+    ours: Annotated[Path, typer.Argument(metavar="OURS", help="Our version.")],
+    theirs: Annotated[Path, typer.Argument(metavar="THEIRS", help="Their version.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="Where it goes.")],
+) -> int:
+    """Merges two versions of a design; a conflict is listed and nothing is written."""
+    check_out(out)
+    versions = opened(base), opened(ours), opened(theirs)
+    merged = told(lambda: api.merge(*versions))
+    if merged.conflicts:
+        for conflict in merged.conflicts:
+            remark(str(conflict))
+        remark(f"Nothing was written; settle these {len(merged.conflicts)} conflicts first.")
+        return OBJECTIONS
+    write_all([(out, api.design_bytes(merged.topology))])
+    return FINE

@@ -1,0 +1,49 @@
+"""promptpath FILE…: the program's main job. Without a display: the analysis and the PDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from designer import api
+from designer.analysis.results import Results
+from designer.cli import tables
+from designer.cli.common import (
+    FINE,
+    Refused,
+    check_out,
+    console,
+    opened,
+    remark,
+    told,
+    write_all,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command; people reach it by naming a file alone."""
+    app.command(name="open", hidden=True)(run)
+
+
+def run(
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE…", help="Designs.")] = None,
+) -> int:
+    """Prints the analysis of each design as tables and writes its PDF into the current folder."""
+    if not files:
+        raise Refused("promptpath: name a design to open, such as one of sample_topologies/.")
+    for file in files:
+        out = check_out(Path.cwd() / f"{file.stem}.pdf")
+        topology = opened(file)
+        request = api.request_for(topology, file)
+        results: Results = told(
+            lambda topology=topology, request=request: api.analyse(
+                topology, request, api.open_catalogue(None)
+            )
+        )
+        tables.show(console(), topology, results)
+        data: bytes = told(lambda topology=topology, results=results: api.report(topology, results))
+        write_all([(out, data)])
+        remark(f"Wrote {out.name} ({len(data) / 1e3:.0f} kB).")
+    return FINE

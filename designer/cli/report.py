@@ -1,0 +1,42 @@
+"""promptpath report: the PDF design review."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from designer import api
+from designer.cli.common import (
+    FINE,
+    CatalogueFolder,
+    DesignFile,
+    check_out,
+    opened,
+    remark,
+    told,
+    write_all,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(name="report")(run)
+
+
+def run(
+    file: DesignFile,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT.pdf", help="Where it goes.")],
+    catalogue: CatalogueFolder = None,
+) -> int:
+    """Writes the PDF design review of a design."""
+    check_out(out)
+    topology = opened(file)
+    request = api.request_for(topology, file)
+    data: bytes = told(
+        lambda: api.report(topology, api.analyse(topology, request, api.open_catalogue(catalogue)))
+    )
+    write_all([(out, data)])
+    remark(f"Wrote {out} ({len(data) / 1e3:.0f} kB).")
+    return FINE
