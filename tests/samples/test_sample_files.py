@@ -200,18 +200,24 @@ def test_replicas_fit_on_their_gpus(design: Design) -> None:
     ("name", "instances", "cables"),
     [
         # Drawn nodes, and what more the counts stand for: base stations, OLTs, branches, two
-        # gateways, the metro's spine, leaf and servers, the region's.
-        ("metro-inference", 45 + 47 + 15 + 11 + 2 * 1 + 3 * 1 + 1 + 1 + 3, 207),
-        # 51 drawn; a region adds 1 + 1 gateways, 3 sandboxes, 1 spine, 1 leaf, and 2 servers (the
-        # United States 1).
-        ("agent-platform-two-regions", 51 + 3 * 7 + 2 + 2 + 1, 104),
-        # 4 pods of 32 servers, 8 rails, 2 front leaves; 8 + 4 spines, 2 + 4 storage, 9 single
-        # nodes and 2 gateways. Cables: 4 x 32 x 8 + 4 x 8 x 8 + 4 x 32 x 2 + 8 x 4 + 2 x 4
-        # + 4 x 2 + 3 x 2 at the storage switches + 4 at the border + 7 + 1 more gateway.
+        # gateways, the metro's spine, leaf and servers, the region's. Cables: access 143, service
+        # edge 12, transport 10, edge site 6, metro site 16, region 20.
+        (
+            "metro-inference",
+            45 + 47 + 15 + 11 + 2 * 1 + 3 * 1 + 1 + 1 + 3,
+            143 + 12 + 10 + 6 + 16 + 20,
+        ),
+        # Drawn nodes; a region adds two gateways, 3 sandboxes, a spine, a leaf, and 2 servers (the
+        # United States 1). Cables: 38 a region (34 there), 3 lines, 2 waves, 4 long ways, 4 to the
+        # search providers.
+        ("agent-platform-two-regions", 55 + 3 * 7 + 2 + 2 + 1, 38 + 38 + 34 + 3 + 2 + 4 + 4),
+        # 4 pods of 32 servers, 8 rails, 2 front leaves; 8 + 4 spines, 2 storage switches, 4 filers,
+        # 10 single nodes and 2 gateways. Cables: servers to rails, rails to spines, servers to
+        # front leaves, front and storage uplinks, filers, 3 stores, the border, 8 single ones.
         (
             "ai-factory",
             4 * (32 + 8 + 2) + 8 + 4 + 2 + 4 + 10 + 2,
-            1024 + 256 + 256 + 32 + 8 + 8 + 6 + 4 + 8,
+            4 * 32 * 8 + 32 * 8 + 4 * 32 * 2 + 8 * 4 + 2 * 4 + 4 * 2 + 3 * 2 + 4 + 8,
         ),
     ],
 )
