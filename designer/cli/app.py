@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from designer.cli import (
@@ -29,7 +28,6 @@ def build() -> typer.Typer:
     app = typer.Typer(
         name=PROGRAM,
         help="Designs the path of a prompt: where its time goes, what bandwidth is really there.",
-        no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -47,13 +45,10 @@ def main(argv: Sequence[str]) -> int:
     except Refused as refusal:
         print(refusal, file=sys.stderr)
         return UNUSABLE
-    except click.exceptions.NoArgsIsHelpError as needed:
-        print(needed.format_message(), file=sys.stderr)
-        return UNUSABLE
-    except click.ClickException as error:
+    except typer.TyperException as error:
         print(_one_sentence(error), file=sys.stderr)
         return UNUSABLE
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         print("Interrupted; nothing was written.", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
@@ -63,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     return int(status or 0)
 
 
-def _one_sentence(error: click.ClickException) -> str:
+def _one_sentence(error: typer.TyperException) -> str:
     message = error.format_message().strip().rstrip(".")
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else PROGRAM
