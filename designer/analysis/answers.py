@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 from immutables import Map
 
+from designer.analysis.clock import Clock
 from designer.analysis.demand import Plan
 from designer.analysis.facts import Ledger
 from designer.analysis.gaps import Gaps, gaps_of
-from designer.analysis.latency import CannotTime, Clock, Timed
 from designer.analysis.latency_algebra import either
 from designer.analysis.results import (
     BudgetRow,
@@ -23,6 +23,7 @@ from designer.analysis.results import (
     UserSite,
     VerdictWord,
 )
+from designer.analysis.timed import CannotTime, Timed
 from designer.analysis.verdict import Band, probability_of_meeting, verdict
 from designer.analysis.workflow import Generate, Part, leaves
 from designer.model.kinds import PERCENTILES
@@ -137,7 +138,7 @@ def budget(clock: Clock, timed: Timed | None) -> tuple[BudgetRow, ...]:
         return ()
     columns = [timed.latency.shares(level) for level in (0.50, 0.95, 0.99)]
     rows = []
-    for name, segment in clock.segments.items():
+    for name, segment in clock.names.segments.items():
         values = [column.get(name, 0.0) for column in columns]
         if not any(values):
             continue

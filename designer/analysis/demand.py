@@ -97,6 +97,7 @@ def _plan(
     wiring = Wiring(
         demand.users,
         nearest_of(design, distance),
+        lambda node: design.nodes[node].kind,
         choice.serves,
         partial(mean_tokens, service),
         sizes.request_per_token,

@@ -9,7 +9,7 @@ import numpy as np
 from immutables import Map
 from scipy.optimize import brentq
 
-from designer.analysis.latency import Clock
+from designer.analysis.clock import Clock
 from designer.analysis.results import Figure
 from designer.graph.arrays import Floats
 

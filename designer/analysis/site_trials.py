@@ -10,13 +10,13 @@ from typing import Final
 from designer.analysis.answers import Mixture
 from designer.analysis.demand import nearest_of
 from designer.analysis.gaps import gaps_of
-from designer.analysis.latency import CannotTime
 from designer.analysis.pools import Ask, PoolAnswer, Pools
 from designer.analysis.results import FactKind
 from designer.analysis.scale_up import CannotServe
 from designer.analysis.serving import Replica
 from designer.analysis.steering import allowed_at, choices
 from designer.analysis.study import Study
+from designer.analysis.timed import CannotTime
 from designer.analysis.tokens import Role
 from designer.analysis.wire import wire_sizes
 from designer.analysis.workflow import Generate, Request, Unresolved, Wiring, leaves, resolve
@@ -303,6 +303,7 @@ class _Ladder:
             Wiring(
                 demand.users,
                 nearest_of(design, self.study.one_way_ms),
+                lambda node: design.nodes[node].kind,
                 {**today, None: (self.trial.shape.id, self.trial.spot.node)},
                 mean,
                 sizes.request_per_token,

@@ -12,6 +12,7 @@ from immutables import Map
 from designer.analysis.answers import Times, service_result, times_of
 from designer.analysis.bandwidth import Flows, LinkLoads, Shares, flows_of, loads, share
 from designer.analysis.classes import ClassRule, class_rules
+from designer.analysis.clock import Clock
 from designer.analysis.demand import (
     MeanTokens,
     Plan,
@@ -24,7 +25,6 @@ from designer.analysis.demand import (
 from designer.analysis.elements import Elements
 from designer.analysis.facts import Ledger
 from designer.analysis.headers import Headers
-from designer.analysis.latency import Clock
 from designer.analysis.oversubscription import by_uplink, oversubscription
 from designer.analysis.pools import PoolAnswer, Pools, asks_of
 from designer.analysis.results import FlowResult, LinkResult, Oversubscription, ServiceResult
@@ -33,7 +33,7 @@ from designer.analysis.tokens import Role, TokenLaws
 from designer.analysis.transit import Traffic, Transit, elastic_flows
 from designer.analysis.verdict import Band
 from designer.analysis.waterfall import waterfalls
-from designer.graph.arrays import Arrays, arrays, out_of_service
+from designer.graph.arrays import Arrays, Ints, arrays, out_of_service
 from designer.graph.expand import expand
 from designer.graph.paths import PathFinder
 from designer.model.catalog import Catalogue
@@ -72,11 +72,15 @@ class Study:
 
     def link_rows(self) -> tuple[LinkResult, ...]:
         """One row a drawn link and direction: its most loaded instance in its busiest hour."""
+        ratios = {row.id: row.ratio for row in self.oversubscription.switches}
+        uplinks = by_uplink(self.design, ratios)
         return tuple(
-            row
-            for key in self.arrays.expansion.link_ids
-            for direction in ("a_to_b", "b_to_a")
-            if (row := _link_row(self, key, direction)) is not None
+            _link_row(self, key, mine, direction, uplinks)
+            for key, edges in zip(
+                self.arrays.expansion.link_ids, self.arrays.edges_by_link(), strict=True
+            )
+            for direction, mine in (("a_to_b", edges[0::2]), ("b_to_a", edges[1::2]))
+            if len(mine)
         )
 
     def bands(self, engine: str, metric: str) -> Band:
@@ -233,13 +237,14 @@ def _times(clock: Clock, made: Sequence[Plan], service: str) -> tuple[Times, ...
     return tuple(times_of(clock, each) for each in by_users.values())
 
 
-def _link_row(study: Study, key: str, direction: Literal["a_to_b", "b_to_a"]) -> LinkResult | None:
+def _link_row(
+    study: Study,
+    key: str,
+    mine: Ints,
+    direction: Literal["a_to_b", "b_to_a"],
+    uplinks: Mapping[tuple[str, bool], float],
+) -> LinkResult:
     net, link = study.arrays, study.design.links[key]
-    mine = np.flatnonzero(
-        (net.link == net.link_position(key)) & (net.forward == (direction == "a_to_b"))
-    )
-    if not len(mine):
-        return None
     total = study.loads.total_gbps[mine]
     edge = int(mine[np.argmax(total)])
     capacity = float(net.capacity_gbps[edge])
@@ -250,8 +255,6 @@ def _link_row(study: Study, key: str, direction: Literal["a_to_b", "b_to_a"]) ->
         by_class["background"] = by_class.get("background", 0.0) + float(net.background_gbps[edge])
     known = not np.isnan(capacity)
     delay = float(net.one_way_ms[edge])
-    ratios = {row.id: row.ratio for row in study.oversubscription.switches}
-    over = by_uplink(study.design, ratios).get((key, direction == "a_to_b"))
     ends = (link.a, link.b) if direction == "a_to_b" else (link.b, link.a)
     growth = max(0.0, float(study.loads.offered_gbps[edge]) - capacity) if known else 0.0
     return LinkResult(
@@ -264,7 +267,7 @@ def _link_row(study: Study, key: str, direction: Literal["a_to_b", "b_to_a"]) ->
         capacity_gbps=capacity if known else None,
         load_gbps=Map(by_class),
         utilisation=float(total.max()) / capacity if known else None,
-        oversubscription=over,
+        oversubscription=uplinks.get((key, direction == "a_to_b")),
         one_way_ms=None if np.isnan(delay) else delay,
         grows_gbps_per_s=growth or None,
     )

@@ -8,7 +8,7 @@ returns to the user over the same waypoints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
@@ -25,6 +25,7 @@ from designer.model.services import (
     Step,
     Tokens,
 )
+from designer.model.steps import model_calls
 
 CONTEXT_BUCKETS = 4
 """Rounds of a loop are grouped into at most so many parts with a prompt length each."""
@@ -74,10 +75,13 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One round trip over the users' access medium and the handshakes before the request."""
+    """One round trip over the users' access medium and the handshakes before the request.
+
+    first: the message that a fresh connection sends first; None where nothing is sent.
+    """
 
     users: str
-    first_stop: str
+    first: Move | None
     handshakes: tuple[str, ...]
 
 
@@ -105,9 +109,13 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """One of several parts by probability; what is missing to 1 takes no time."""
+    """One of several parts by probability; what is missing to 1 takes no time.
+
+    answered: what is missing to 1 is an answer from a cache, whose first token is there at once.
+    """
 
     choices: tuple[tuple[float, Part], ...]
+    answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +143,7 @@ class Wiring:
     """What a resolution needs to know of the design, as look-ups.
 
     nearest: (node or kind of node, from node) to a node, or None where none can be reached.
+    kind_of: a node's kind.
     serves: model (None: the service's) to its deployment and node, or None.
     mean_tokens: of a distribution of token counts; None where it is not known.
     last_packet_bytes: the packet that ends a streamed answer.
@@ -142,6 +151,7 @@ class Wiring:
 
     users: str
     nearest: Callable[[str, str], str | None]
+    kind_of: Callable[[str], str]
     serves: Mapping[str | None, tuple[str, str] | None]
     mean_tokens: Callable[[Tokens, Literal["prompt", "output"]], float | None]
     request_bytes_per_token: float
@@ -174,10 +184,10 @@ def resolve(service: Service, wiring: Wiring) -> Request:
     """
     walk = _Walk(service, wiring)
     body, stays_at = walk.step(service.workflow or ModelCall(), wiring.users, 0.0, ())
-    parts = _flat(body)
-    first_stop = next((part.target for part in parts if isinstance(part, Move)), wiring.users)
-    start = Access(wiring.users, first_stop, service.wire.handshakes)
-    home = _homeward(walk, stays_at)
+    parts = tuple(_flat(body))
+    first = next((part for part in parts if isinstance(part, Move)), None)
+    start = Access(wiring.users, first, service.wire.handshakes)
+    home = _homeward(walk, stays_at, parts)
     early = first_token(body)
     return Request(
         None if early is None else Chain((start, early, *home)),
@@ -185,21 +195,18 @@ def resolve(service: Service, wiring: Wiring) -> Request:
     )
 
 
-def _homeward(walk: _Walk, position: str) -> tuple[Part, ...]:
+def _homeward(walk: _Walk, position: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The answer from the last waypoint to the user: the last model call's, or the last call's."""
     if position == walk.wiring.users:
         return ()
-    tokens = walk.wiring.mean_tokens(walk.service.output_tokens, "output")
-    carried = None if tokens is None else tokens * walk.wiring.stream_bytes_per_token
-    return (
-        Move(
-            position,
-            walk.wiring.users,
-            walk.service.traffic_class,
-            walk.wiring.last_packet_bytes,
-            carried,
-            "answer",
-        ),
-    )
+    last = next((part for part in reversed(parts) if isinstance(part, Generate | Serve)), None)
+    waited: float | None = walk.wiring.last_packet_bytes
+    if isinstance(last, Serve):
+        carried = waited = last.call.response_bytes if last.call else None
+    else:
+        carried = walk.streamed(walk.service.output_tokens if last is None else last.output)
+    cls = walk.service.traffic_class
+    return (Move(position, walk.wiring.users, cls, waited, carried, "answer"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +221,14 @@ class _Walk:
                 return self.in_turn(step.steps, at, growth, trail)
             case Parallel():
                 made = [
-                    self.step(each, at, growth, (*trail, k)) for k, each in enumerate(step.steps)
+                    self.aside(each, at, growth, (*trail, k)) for k, each in enumerate(step.steps)
                 ]
-                return Fork(tuple(part for part, _ in made)), at
+                return Fork(tuple(made)), at
             case Repeat():
                 return self.repeated(step, at, growth, trail)
             case Branch():
                 ways = [
-                    (choice.probability, self.step(choice.step, at, growth, (*trail, k))[0])
+                    (choice.probability, self.aside(choice.step, at, growth, (*trail, k)))
                     for k, choice in enumerate(step.choices)
                 ]
                 return Maybe(tuple(ways)), at
@@ -247,19 +254,34 @@ class _Walk:
             parts.append(part)
         return Chain(tuple(parts)), at
 
+    def aside(self, step: Step, at: str, growth: float, trail: tuple[int, ...]) -> Part:
+        """A way of a branch or fork; back at the start if it passed a waypoint."""
+        part, stays = self.step(step, at, growth, trail)
+        if stays == at:
+            return part
+        size = self.wiring.last_packet_bytes
+        return Chain((part, Move(stays, at, self.service.traffic_class, size, size, "call")))
+
     def repeated(
         self, step: Repeat, at: str, growth: float, trail: tuple[int, ...]
     ) -> tuple[Part, str]:
-        """Rounds in buckets: the prompt grows from round to round, in a bucket it is the mean."""
-        buckets = min(CONTEXT_BUCKETS, step.times) if step.context_growth_tokens else 1
-        edges = [step.times * k // buckets for k in range(buckets + 1)]
-        parts: list[Part] = []
+        """Rounds in buckets: the prompt grows from round to round, in a bucket it is the mean.
+
+        A round that ends elsewhere than it began (it passed a waypoint) is one of its own: the
+        next ones begin there.
+        """
+        part, stays = self.step(step.step, at, growth, (*trail, 0))
+        done = 0 if stays == at else 1
+        parts: list[Part] = [part] * done
+        left = step.times - done
+        buckets = min(CONTEXT_BUCKETS, left) if step.context_growth_tokens else min(1, left)
+        edges = [done + left * k // max(buckets, 1) for k in range(buckets + 1)]
         for k in range(buckets):
             middle = (edges[k] + edges[k + 1] - 1) / 2
             grown = growth + middle * step.context_growth_tokens
-            part, at = self.step(step.step, at, grown, (*trail, k))
+            part, stays = self.step(step.step, stays, grown, (*trail, k + done))
             parts.append(Again(edges[k + 1] - edges[k], part))
-        return Chain(tuple(parts)), at
+        return Chain(tuple(parts)), stays
 
     def call(self, call: Call, at: str) -> tuple[Part, str]:
         start = at
@@ -278,13 +300,19 @@ class _Walk:
         work = Serve(node, call, _title(call))
         back = Move(node, start, cls, call.response_bytes, call.response_bytes, "call")
         if call.reached == "through":
-            size = self.prompt_bytes(self.service.prompt_tokens, 0.0)
+            size = self.prompt_bytes(self.first_prompt(), 0.0)
             passing = replace(there, waited_bytes=size, carried_bytes=size, what="request")
             return Chain((passing, work) if node != at else (work,)), node
         trip = Chain((there, work, back) if node != start else (work,))
-        if call.hit_share:
-            return Maybe(((1 - call.hit_share, trip),)), at
-        return trip, at
+        hits = self.hits(call, node)
+        return Maybe(((1 - hits, trip),)) if hits else trip, at
+
+    def hits(self, call: Call, node: str) -> float:
+        """Share of calls that a cache answers: the call's own; for retrieval the service's."""
+        if call.hit_share is not None:
+            return call.hit_share
+        retrieves = call.traffic_class == "retrieval" or self.wiring.kind_of(node) == "vector_store"
+        return (self.service.caching.retrieval_hits or 0.0) if retrieves else 0.0
 
     def model_call(self, call: ModelCall, at: str, growth: float, trail: tuple[int, ...]) -> Part:
         served = self.wiring.serves.get(call.model)
@@ -300,15 +328,26 @@ class _Walk:
         share = (call.cached_share if cached is None else cached) or 0.0
         cls = self.service.traffic_class
         size = self.prompt_bytes(prompt, growth)
-        tokens = self.wiring.mean_tokens(output, "output")
-        streamed = None if tokens is None else tokens * self.wiring.stream_bytes_per_token
         slot = f"{self.service.id}:{'.'.join(map(str, trail))}"
         made = Generate(slot, call.model, deployment, prompt, output, share, growth)
         there = Move(at, node, cls, size, size, "request")
-        back = Move(node, at, cls, self.wiring.last_packet_bytes, streamed, "answer")
+        back = Move(node, at, cls, self.wiring.last_packet_bytes, self.streamed(output), "answer")
         hits = self.service.caching.response_hits
         trip = Chain((there, made, back))
-        return Maybe(((1 - hits, trip),)) if hits else trip
+        return Maybe(((1 - hits, trip),), answered=True) if hits else trip
+
+    def first_prompt(self) -> Tokens:
+        """What the user sends: the service's prompt, or its first model call's where not given."""
+        given = self.service.prompt_tokens
+        if self.wiring.mean_tokens(given, "prompt") is not None:
+            return given
+        called = (each.prompt_tokens for each in model_calls(self.service.workflow))
+        return next((each for each in called if each is not None), given)
+
+    def streamed(self, output: Tokens) -> float | None:
+        """Bytes of a streamed answer before packet headers."""
+        tokens = self.wiring.mean_tokens(output, "output")
+        return None if tokens is None else tokens * self.wiring.stream_bytes_per_token
 
     def prompt_bytes(self, prompt: Tokens, growth: float) -> float | None:
         tokens = self.wiring.mean_tokens(prompt, "prompt")
@@ -337,40 +376,57 @@ def _flat(part: Part) -> Iterator[Part]:
             yield part
 
 
-def first_token(part: Part) -> Part | None:
-    """The part cut off after the first token of its first model call; None without one."""
+def first_token(part: Part, later: Part | None = None) -> Part | None:
+    """The part cut off after the first token of its first model call; None without one.
+
+    later: what comes after the part until a first token, for ways through it that have none.
+    """
     match part:
         case Generate():
             return replace(part, first_token_only=True)
         case Chain():
-            for k, each in enumerate(part.parts):
-                early = first_token(each)
-                if early is not None:
-                    # The way back from the pool belongs to the first token's journey.
-                    after = part.parts[k + 1 : k + 2] if isinstance(each, Generate) else ()
-                    return Chain((*part.parts[:k], early, *after))
-            return None
+            return _first_token_of_chain(part.parts, later)
         case Fork():
             return next(
                 (cut for each in part.parts if (cut := first_token(each)) is not None), None
             )
         case Again():
-            return first_token(part.part)
+            return first_token(part.part, later)
         case Tries() | Twice():
             early = first_token(part.part)
             return None if early is None else replace(part, part=early)
         case Maybe():
-            return _first_token_of_choices(part)
+            return _first_token_of_choices(part, later)
         case _:
             return None
 
 
-def _first_token_of_choices(part: Maybe) -> Part | None:
-    """Ways with a model call are cut; ways without one stay whole beside them."""
-    ways = [(share, each, first_token(each)) for share, each in part.choices]
+def _first_token_of_chain(parts: tuple[Part, ...], later: Part | None) -> Part | None:
+    early = None
+    for k in range(len(parts) - 1, -1, -1):
+        cut = first_token(parts[k], later if early is None else early)
+        if cut is not None:
+            # The way back from the pool belongs to the first token's journey.
+            after = parts[k + 1 : k + 2] if isinstance(parts[k], Generate) else ()
+            early = Chain((cut, *after))
+        elif early is not None:
+            early = Chain((parts[k], *early.parts))
+    return early
+
+
+def _first_token_of_choices(part: Maybe, later: Part | None) -> Part | None:
+    """Ways with a model call are cut; the others go on to the next one after the choice."""
+    ways = [(share, each, first_token(each, later)) for share, each in part.choices]
     if all(early is None for _, _, early in ways):
         return None
-    return Maybe(tuple((share, each if early is None else early) for share, each, early in ways))
+    cut = [
+        (share, early or (each if later is None else Chain((each, later))))
+        for share, each, early in ways
+    ]
+    rest = 1.0 - sum(share for share, _ in part.choices)
+    if later is not None and not part.answered and rest > 1e-12:
+        cut.append((rest, later))
+    return replace(part, choices=tuple(cut))
 
 
 def leaves(part: Part, times: float = 1.0) -> Iterator[tuple[Move | Serve | Generate, float]]:

@@ -1,0 +1,228 @@
+"""A request's time: its workflow's parts timed one by one and put together by the algebra.
+
+Each latency knows the segments it is made of, so that a percentile can be divided among them.
+What is not known on the way leaves the rest standing, and the figure says "at least".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from designer.analysis.distributions import Latency
+from designer.analysis.elements import Elements, Timing
+from designer.analysis.facts import Ledger
+from designer.analysis.gpu_latency import generated
+from designer.analysis.latency_algebra import (
+    all_of,
+    either,
+    hedged,
+    in_sequence,
+    n_times,
+    retried,
+    scaled,
+)
+from designer.analysis.latency_sources import gamma
+from designer.analysis.pools import PoolAnswer
+from designer.analysis.server_queues import mgc_wait
+from designer.analysis.timed import CannotTime, Names, Timed, joined, missing_in, undivided
+from designer.analysis.transit import Segment, Transit
+from designer.analysis.trip_latency import TripTimes, table_latency
+from designer.analysis.wait_latency import server_latency
+from designer.analysis.workflow import (
+    Access,
+    Again,
+    Chain,
+    Fork,
+    Generate,
+    Maybe,
+    Move,
+    Part,
+    Serve,
+    Tries,
+    Twice,
+)
+from designer.model.design import Design
+from designer.model.kinds import tier_of
+from designer.model.things import ServiceTime
+
+
+@dataclass(slots=True)
+class Clock:
+    """Times the parts of requests; `names` tells what the segments of its latencies stand for."""
+
+    design: Design
+    transit: Transit
+    elements: Elements
+    pools: Mapping[str, PoolAnswer]
+    calls_per_s: Mapping[str, float]
+    ledger: Ledger
+    names: Names = field(default_factory=Names)
+    _timed: dict[tuple[Part, float], Timed] = field(default_factory=dict)
+    _still: dict[tuple[Part, float], Timed] = field(default_factory=dict)
+
+    def with_pools(self, pools: Mapping[str, PoolAnswer]) -> Clock:
+        """A clock for other answers of the pools; what does not ask a GPU is timed only once."""
+        return replace(self, pools=pools, _timed={})
+
+    def time(self, part: Part, gpu_factor: float = 1.0) -> Timed:
+        """The latency of a part; GPU times are multiplied by `gpu_factor` (the model's error).
+
+        Raises CannotTime.
+        """
+        asks = _asks_gpu(part)
+        key, known = (part, gpu_factor if asks else 1.0), self._timed if asks else self._still
+        if key not in known:
+            known[key] = self._time(part, key[1])
+        return known[key]
+
+    def plain(self, part: Part, gpu_factor: float) -> Latency:
+        """The same latency without its division among segments: cheap to ask at many factors.
+
+        Raises CannotTime.
+        """
+        if not _asks_gpu(part):
+            return self._kept(part, 0.0, lambda: undivided(self.time(part).latency))
+        match part:
+            case Chain():
+                parts = list(_links_of(part))
+                still = Chain(tuple(each for each in parts if not _asks_gpu(each)))
+                moving = [self.plain(each, gpu_factor) for each in parts if _asks_gpu(each)]
+                return in_sequence([self.plain(still, 1.0), *moving])
+            case Generate():
+                whole = self._kept(part, -1.0, lambda: undivided(self.time(part).latency))
+                return scaled(whole, gpu_factor)
+            case Again():
+                return n_times(self.plain(part.part, gpu_factor), part.times)
+            case Maybe():
+                return either(
+                    _ways(part, [self.plain(each, gpu_factor) for _, each in part.choices])
+                )
+            case _:
+                return undivided(self.time(part, gpu_factor).latency)
+
+    def _kept(self, part: Part, key: float, make: Callable[[], Latency]) -> Latency:
+        """An undivided latency, kept under a key that is no factor."""
+        known = self._timed if _asks_gpu(part) else self._still
+        if (part, key) not in known:
+            known[part, key] = Timed(make(), ())
+        return known[part, key].latency
+
+    def _time(self, part: Part, factor: float) -> Timed:
+        match part:
+            case Move():
+                return self._trips.move(part)
+            case Serve():
+                return self._serve(part)
+            case Generate():
+                deployment = self.design.deployments[part.deployment]
+                node = self.design.nodes[deployment.node]
+                answer = self.pools[part.deployment]
+                made = generated(self.names, part, answer, deployment, node)
+                return Timed(scaled(made, factor), ())
+            case Access():
+                return self._trips.access(part)
+            case Chain():
+                return joined(in_sequence, [self.time(each, factor) for each in part.parts])
+            case Fork():
+                return joined(all_of, [self.time(each, factor) for each in part.parts])
+            case Again():
+                timed = self.time(part.part, factor)
+                return replace(timed, latency=n_times(timed.latency, part.times))
+            case Maybe():
+                timed_ways = [self.time(each, factor) for _, each in part.choices]
+                ways = _ways(part, [each.latency for each in timed_ways])
+                return Timed(either(ways), missing_in(timed_ways))
+            case Tries():
+                timed = self.time(part.part, factor)
+                name = self.names.of(Segment("abandoned attempts", "services", "", "derived"))
+                made = retried(timed.latency, part.timeout_ms, part.attempts, name)
+                return replace(timed, latency=made)
+            case Twice():
+                timed = self.time(part.part, factor)
+                name = self.names.of(Segment("wait before the hedge", "services", "", "derived"))
+                return replace(timed, latency=hedged(timed.latency, part.after_ms, name))
+
+    @property
+    def _trips(self) -> TripTimes:
+        return TripTimes(self.design, self.transit, self.elements, self.names)
+
+    def _serve(self, part: Serve) -> Timed:
+        node = self.design.nodes[part.node]
+        timing = self.elements.timing(node, part.call)
+        tier = tier_of(node.kind, node.tier)
+        if timing.time is None:
+            return Timed(in_sequence(()), (f"service time of {node.name or node.id}",))
+        segment = Segment(part.name, tier, node.id, timing.kind, timing.source)
+        work = _work(self.names.of(segment), timing.time)
+        wait = self._server_wait(part.node, timing, work)
+        return Timed(in_sequence([*wait, work]), ())
+
+    def _server_wait(self, node_id: str, timing: Timing, work: Latency) -> list[Latency]:
+        node = self.design.nodes[node_id]
+        if timing.servers is None:
+            self.ledger.note(node_id, "servers", None, "unknown", "no queue is computed before it")
+            return []
+        mean = work.mean_ms
+        if mean <= 0:
+            return []
+        instances = self.transit.arrays.expansion.count[self.transit.arrays.node_position(node_id)]
+        rate = self.calls_per_s.get(node_id, 0.0) / int(instances)
+        wait = mgc_wait(rate, mean, work.variance_ms2 / mean**2, max(1, timing.servers))
+        if wait.p_wait is None:
+            raise CannotTime(
+                f"{node.name or node.id} gets {rate:.3g} requests/s an instance and bears "
+                f"{1000 * timing.servers / mean:.3g}; its queue grows by {wait.growth_per_s:.3g}/s",
+                "grows",
+            )
+        if wait.p_wait < 1e-9 or not wait.mean_ms:
+            return []
+        tier = tier_of(node.kind, node.tier)
+        name = self.names.of(
+            Segment("wait for a server", tier, node_id, "derived", "M/G/c, Kimura")
+        )
+        latency = server_latency(name, wait)
+        return [] if latency is None else [latency]
+
+
+def _links_of(part: Chain) -> Iterator[Part]:
+    """The parts of a chain, chains in it laid out."""
+    for each in part.parts:
+        if isinstance(each, Chain):
+            yield from _links_of(each)
+        else:
+            yield each
+
+
+def _ways(part: Maybe, latencies: list[Latency]) -> list[tuple[float, Latency]]:
+    """The ways with shares that add up to 1; what is missing takes no time."""
+    shares = [share for share, _ in part.choices]
+    rest = 1.0 - sum(shares)
+    ways = [pair for pair in zip(shares, latencies, strict=True) if pair[0] > 0]
+    if rest > 1e-12:
+        return [*ways, (rest, in_sequence(()))]
+    return [(share / (1.0 - rest), latency) for share, latency in ways]
+
+
+def _asks_gpu(part: Part) -> bool:
+    match part:
+        case Generate():
+            return True
+        case Chain() | Fork():
+            return any(_asks_gpu(each) for each in part.parts)
+        case Again() | Tries() | Twice():
+            return _asks_gpu(part.part)
+        case Maybe():
+            return any(_asks_gpu(each) for _, each in part.choices)
+        case _:
+            return False
+
+
+def _work(name: str, time: ServiceTime) -> Latency:
+    """A service time as given: percentiles, else a gamma of mean and scv (1 where not said)."""
+    if time.percentiles_ms is not None and time.percentiles_ms.points():
+        return table_latency(name, time.percentiles_ms, 1.0)
+    mean = time.mean_ms
+    if mean is None and time.percentiles_ms is not None:
+        mean = time.percentiles_ms.mean
+    return gamma(name, mean or 0.0, 1.0 if time.scv is None else time.scv)
