@@ -42,8 +42,7 @@ def hot_link(study: Study) -> Iterator[Objection]:
 def _worst_directions(study: Study) -> Iterator[tuple[str, float, float, int]]:
     """Each drawn link with capacity, offered inelastic load and busiest hour of its worst edge."""
     net = study.arrays
-    for at, key in enumerate(net.expansion.link_ids):
-        mine = np.flatnonzero(net.link == at)
+    for key, mine in zip(net.expansion.link_ids, net.edges_by_link(), strict=True):
         known = mine[~np.isnan(net.capacity_gbps[mine])]
         if not len(known):
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from immutables import Map
@@ -39,6 +39,9 @@ from designer.graph.paths import PathFinder
 from designer.model.catalog import Catalogue
 from designer.model.design import Design
 from designer.model.services import Service, Tokens
+
+Direction = Literal["a_to_b", "b_to_a"]
+DIRECTIONS: Final[tuple[Direction, ...]] = ("a_to_b", "b_to_a")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,8 @@ class Study:
             for key, edges in zip(
                 self.arrays.expansion.link_ids, self.arrays.edges_by_link(), strict=True
             )
-            for direction, mine in (("a_to_b", edges[0::2]), ("b_to_a", edges[1::2]))
-            if len(mine)
+            for direction in DIRECTIONS
+            if len(mine := edges[DIRECTIONS.index(direction) :: 2])
         )
 
     def bands(self, engine: str, metric: str) -> Band:
@@ -241,7 +244,7 @@ def _link_row(
     study: Study,
     key: str,
     mine: Ints,
-    direction: Literal["a_to_b", "b_to_a"],
+    direction: Direction,
     uplinks: Mapping[tuple[str, bool], float],
 ) -> LinkResult:
     net, link = study.arrays, study.design.links[key]

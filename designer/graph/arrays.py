@@ -20,6 +20,8 @@ from designer.model.design import Design
 from designer.model.kinds import GPU_HOSTS, STORES, USER_KINDS
 from designer.model.things import Link
 
+MOST_METRIC: Final = 2**31
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -62,6 +64,12 @@ class Arrays:
     def link_position(self, link_id: str) -> int:
         """Position of a drawn link among the sorted ids; KeyError where there is none."""
         return _position(self.expansion.link_ids, link_id)
+
+    def edges_by_link(self) -> list[Ints]:
+        """The edges of each drawn link, in the order of the sorted ids, a to b and back in turn."""
+        bounds = np.searchsorted(self.link, np.arange(len(self.expansion.link_ids) + 1))
+        every = np.arange(self.edges)
+        return [every[first:last] for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
 
     def node_of(self, vertex: int) -> str:
         """Id of the drawn node that an instance belongs to."""
@@ -139,16 +147,20 @@ def _costs(links: Sequence[Link], delay_ms: Floats) -> PerLink:
     links cost 1, which counts hops.
     """
     known = delay_ms[~np.isnan(delay_ms)]
-    usual = max(1.0, float(np.rint(np.median(known) * 1000))) if len(known) else 1.0
+    usual = _whole_us(float(np.median(known))) if len(known) else 1.0
 
     def cost(at: int, link: Link, ahead: bool) -> float:
-        other = link.b_to_a.metric if link.b_to_a and not ahead else None
-        metric = other or link.metric
+        metric = link.metric if ahead else link.reverse_metric()
         if metric is not None:
             return float(metric)
-        return usual if np.isnan(delay_ms[at]) else max(1.0, float(np.rint(delay_ms[at] * 1000)))
+        return usual if np.isnan(delay_ms[at]) else _whole_us(float(delay_ms[at]))
 
     return cost
+
+
+def _whole_us(delay_ms: float) -> float:
+    """A delay as a metric; no more than the largest that a link may be given."""
+    return float(min(max(1.0, np.rint(delay_ms * 1000)), MOST_METRIC))
 
 
 def out_of_service(arrays: Arrays, nodes: frozenset[str], links: frozenset[str]) -> Flags:

@@ -204,19 +204,24 @@ def _iterate(rows: _Rows, member: Ints, heft: Floats) -> TwoLevel:
 def _scaled(rows: _Rows, rates: Floats, load: Floats) -> Floats:
     """Rates cut so that no link carries more than it can."""
     over = np.divide(rows.capacity, load, out=np.ones_like(load), where=load > rows.capacity)
-    return np.array(
-        [
-            rate * min((over[k] for k in rows.link[a:b]), default=1.0)
-            for rate, a, b in zip(rates, rows.indptr[:-1], rows.indptr[1:], strict=True)
-        ]
-    )
+    kept = np.ones(len(rates))
+    some = np.flatnonzero(np.diff(rows.indptr))
+    if len(some):
+        kept[some] = np.minimum.reduceat(over[rows.link], rows.indptr[some])
+    return rates * kept
 
 
 def _tightest(rows: _Rows, offer: Floats) -> Ints:
     limit = np.full(len(rows.demand), -1, np.int64)
-    for f, (a, b) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
-        if b > a and offer[a:b].min() < rows.demand[f]:
-            limit[f] = rows.link[a + int(np.argmin(offer[a:b]))]
+    some = np.flatnonzero(np.diff(rows.indptr))
+    if not len(some):
+        return limit
+    least = np.minimum.reduceat(offer, rows.indptr[some])
+    owner = np.repeat(np.arange(len(some)), np.diff(rows.indptr)[some])
+    places = np.flatnonzero(offer == least[owner])
+    _, first = np.unique(owner[places], return_index=True)
+    held = least < rows.demand[some]
+    limit[some[held]] = rows.link[places[first][held]]
     return limit
 
 
