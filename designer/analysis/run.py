@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from designer.analysis.link_rows import link_rows
 from designer.analysis.results import Results, ServiceResult, Settings
 from designer.analysis.rules import findings
 from designer.analysis.scenarios import applied, grown, scenario_rows
@@ -70,7 +71,7 @@ def analyse(design: Design, catalogue: Catalogue, request: AnalysisRequest) -> I
         content=request.content,
         revision=request.revision,
         settings=_settings(design, request),
-        links=study.link_rows(),
+        links=link_rows(study),
         flows=study.flow_rows,
         oversubscription=study.oversubscription,
     )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
 
 import numpy as np
 from immutables import Map
 
-from designer.analysis.answers import Times, service_result, times_of
+from designer.analysis.answers import service_result
 from designer.analysis.bandwidth import Flows, LinkLoads, Shares, flows_of, loads, share
 from designer.analysis.classes import ClassRule, class_rules
 from designer.analysis.clock import Clock
@@ -25,23 +24,21 @@ from designer.analysis.demand import (
 from designer.analysis.elements import Elements
 from designer.analysis.facts import Ledger
 from designer.analysis.headers import Headers
-from designer.analysis.oversubscription import by_uplink, oversubscription
+from designer.analysis.oversubscription import oversubscription
 from designer.analysis.pools import PoolAnswer, Pools, asks_of
-from designer.analysis.results import FlowResult, LinkResult, Oversubscription, ServiceResult
+from designer.analysis.results import FlowResult, Oversubscription, ServiceResult
 from designer.analysis.steering import Distance
+from designer.analysis.times import Times, times_of
 from designer.analysis.tokens import Role, TokenLaws
 from designer.analysis.transit import Traffic, Transit, elastic_flows
 from designer.analysis.verdict import Band
 from designer.analysis.waterfall import waterfalls
-from designer.graph.arrays import Arrays, Ints, arrays, out_of_service
+from designer.graph.arrays import Arrays, arrays, out_of_service
 from designer.graph.expand import expand
 from designer.graph.paths import PathFinder
 from designer.model.catalog import Catalogue
 from designer.model.design import Design
 from designer.model.services import Service, Tokens
-
-Direction = Literal["a_to_b", "b_to_a"]
-DIRECTIONS: Final[tuple[Direction, ...]] = ("a_to_b", "b_to_a")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +70,22 @@ class Study:
         """Propagation on the way between two drawn nodes, one-way; None without a way."""
         return _distance(self.finder)(source, target)
 
-    def link_rows(self) -> tuple[LinkResult, ...]:
-        """One row a drawn link and direction: its most loaded instance in its busiest hour."""
-        ratios = {row.id: row.ratio for row in self.oversubscription.switches}
-        uplinks = by_uplink(self.design, ratios)
-        return tuple(
-            _link_row(self, key, mine, direction, uplinks)
-            for key, edges in zip(
-                self.arrays.expansion.link_ids, self.arrays.edges_by_link(), strict=True
-            )
-            for direction in DIRECTIONS
-            if len(mine := edges[DIRECTIONS.index(direction) :: 2])
-        )
+    def way_km(self, source: str, target: str) -> float | None:
+        """Length of the way that most traffic takes; None where a part of it is not known.
+
+        The line of an access medium has no length of its own and counts nothing.
+        """
+        paths = self.finder.paths(source, target)
+        if not paths:
+            return None
+        total = 0.0
+        for key in paths[0].links:
+            link = self.design.links[key]
+            length = self.elements.link_length_km(link).value
+            if length is None and self.elements.link_one_way_ms(link).value != 0.0:
+                return None
+            total += length or 0.0
+        return total
 
     def bands(self, engine: str, metric: str) -> Band:
         """The error band of the GPU segment for an engine, "ttft" or "itl"."""
@@ -229,7 +230,25 @@ def with_services(study: Study) -> Study:
         )
         for key in times
     )
-    return replace(study, pools=answers, clock=clock, times=times, services=results)
+    placed = tuple(_with_distances(study, result) for result in results)
+    return replace(study, pools=answers, clock=clock, times=times, services=placed)
+
+
+def _with_distances(study: Study, result: ServiceResult) -> ServiceResult:
+    """With the length of the way from each population to the pool that serves it first."""
+    sites = tuple(
+        site.model_copy(
+            update={
+                "distance_km": study.way_km(
+                    site.users, study.design.deployments[site.deployments[0]].node
+                )
+            }
+        )
+        if site.deployments
+        else site
+        for site in result.user_sites
+    )
+    return result.model_copy(update={"user_sites": sites})
 
 
 def _times(clock: Clock, made: Sequence[Plan], service: str) -> tuple[Times, ...]:
@@ -238,39 +257,3 @@ def _times(clock: Clock, made: Sequence[Plan], service: str) -> tuple[Times, ...
         if plan.service == service:
             by_users.setdefault((plan.users, plan.demand), []).append(plan)
     return tuple(times_of(clock, each) for each in by_users.values())
-
-
-def _link_row(
-    study: Study,
-    key: str,
-    mine: Ints,
-    direction: Direction,
-    uplinks: Mapping[tuple[str, bool], float],
-) -> LinkResult:
-    net, link = study.arrays, study.design.links[key]
-    total = study.loads.total_gbps[mine]
-    edge = int(mine[np.argmax(total)])
-    capacity = float(net.capacity_gbps[edge])
-    by_class = {
-        cls: float(load[edge]) for cls, load in study.loads.by_class.items() if load[edge] > 0
-    }
-    if net.background_gbps[edge] > 0:
-        by_class["background"] = by_class.get("background", 0.0) + float(net.background_gbps[edge])
-    known = not np.isnan(capacity)
-    delay = float(net.one_way_ms[edge])
-    ends = (link.a, link.b) if direction == "a_to_b" else (link.b, link.a)
-    growth = max(0.0, float(study.loads.offered_gbps[edge]) - capacity) if known else 0.0
-    return LinkResult(
-        id=key,
-        name=link.name or key,
-        source=ends[0],
-        target=ends[1],
-        direction=direction,
-        instances=len(mine),
-        capacity_gbps=capacity if known else None,
-        load_gbps=Map(by_class),
-        utilisation=float(total.max()) / capacity if known else None,
-        oversubscription=uplinks.get((key, direction == "a_to_b")),
-        one_way_ms=None if np.isnan(delay) else delay,
-        grows_gbps_per_s=growth or None,
-    )
