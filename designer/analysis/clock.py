@@ -123,7 +123,8 @@ class Clock:
             case Access():
                 return self._trips.access(part)
             case Chain():
-                return joined(in_sequence, [self.time(each, factor) for each in part.parts])
+                # one convolution of all, chains within chains too
+                return joined(in_sequence, [self.time(each, factor) for each in _links_of(part)])
             case Fork():
                 return joined(all_of, [self.time(each, factor) for each in part.parts])
             case Again():

@@ -55,15 +55,18 @@ def in_sequence(latencies: Sequence[Latency]) -> Latency:
     mass, parts = _convolved(moving, segments)
     times = points_ms(origin, step, len(mass))
     atom = prod(latency.atom for latency in moving)
-    return bounded(
-        Latency(origin, step, mass, atom, segments, balanced(times, mass, parts), constants, exact)
-    )
+    parts = (times * mass)[None, :] if len(segments) == 1 else balanced(times, mass, parts)
+    return bounded(Latency(origin, step, mass, atom, segments, parts, constants, exact))
 
 
 def _convolved(moving: Sequence[Latency], segments: tuple[str, ...]) -> tuple[Floats, Floats]:
     points = sum(len(latency.mass) - 1 for latency in moving) + 1
     length = next_fast_len(points, real=True)
     masses = [rfft(latency.mass, length) for latency in moving]
+    if len(segments) == 1:
+        # all time is one segment's: nothing to divide
+        mass = np.maximum(irfft(np.prod(masses, axis=0), length)[:points], 0.0)
+        return mass / mass.sum(), np.zeros((1, 0))
     ahead, behind = [np.ones_like(masses[0])], [np.ones_like(masses[0])]
     for before, after in zip(masses[:-1], masses[:0:-1], strict=True):
         ahead.append(ahead[-1] * before)
@@ -131,9 +134,10 @@ def either(branches: Sequence[tuple[float, Latency]]) -> Latency:
     """One of several, with probabilities adding up to 1: hit or miss. Raises ValueError if not."""
     if abs(sum(share for share, _ in branches) - 1.0) > 1e-9:
         raise ValueError("the probabilities of the branches do not add up to 1; correct them")
-    chosen = [(share, folded(latency)) for share, latency in branches if share > 0.0]
-    if len(chosen) == 1:
-        return next(latency for share, latency in branches if share > 0.0)
+    possible = [(share, latency) for share, latency in branches if share > 0.0]
+    if len(possible) == 1:
+        return possible[0][1]
+    chosen = [(share, folded(latency)) for share, latency in possible]
     origin = min(latency.origin_ms for _, latency in chosen)
     most = max(latency.most_ms for _, latency in chosen)
     steps = [latency.step_ms for _, latency in chosen if len(latency.mass) > 1]

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from designer.analysis.answers import Mixture
 from designer.analysis.demand import nearest_of
 from designer.analysis.gaps import gaps_of
 from designer.analysis.pools import Ask, PoolAnswer, Pools
@@ -17,6 +16,7 @@ from designer.analysis.serving import Replica
 from designer.analysis.steering import allowed_at, choices
 from designer.analysis.study import Study
 from designer.analysis.timed import CannotTime
+from designer.analysis.times import Mixture
 from designer.analysis.tokens import Role
 from designer.analysis.wire import wire_sizes
 from designer.analysis.workflow import Generate, Request, Unresolved, Wiring, leaves, resolve

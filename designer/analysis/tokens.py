@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import numpy as np
 from numpy.random import Generator
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from designer.analysis.facts import Ledger
 from designer.analysis.results import FactKind
@@ -73,7 +73,7 @@ def token_law(tokens: Tokens) -> TokenLaw | None:
 
 
 def _of_points(points: list[tuple[float, float]], most: float | None) -> TokenLaw:
-    deviates = tuple(float(norm.ppf(level)) for level, _ in points)
+    deviates = tuple(float(ndtri(level)) for level, _ in points)
     logs = tuple(float(np.log(max(value, 0.5))) for _, value in points)
     cap = np.inf if most is None else most
     mean = float(_at(np.array(deviates), np.array(logs), cap, _MEAN_POINTS).mean())
@@ -83,7 +83,7 @@ def _of_points(points: list[tuple[float, float]], most: float | None) -> TokenLa
 def _at(deviates: Floats, logs: Floats, most: float, level: Floats) -> Floats:
     if len(deviates) == 1:
         return np.full(np.shape(level), float(np.exp(logs[0])))
-    z = norm.ppf(level)
+    z = ndtri(level)
     inside = np.interp(z, deviates, logs)
     low = logs[0] + (z - deviates[0]) * (logs[1] - logs[0]) / (deviates[1] - deviates[0])
     high = logs[-1] + (z - deviates[-1]) * (logs[-1] - logs[-2]) / (deviates[-1] - deviates[-2])
@@ -98,9 +98,16 @@ class TokenLaws:
     def __init__(self, catalogue: Catalogue, ledger: Ledger) -> None:
         self.catalogue = catalogue
         self.ledger = ledger
+        self._known: dict[tuple[str, Tokens, Role], TokenLaw | None] = {}
 
     def of(self, service: Service, tokens: Tokens, role: Role) -> TokenLaw | None:
         """The law of a service's tokens; None where nobody says."""
+        key = (service.id, tokens, role)
+        if key not in self._known:
+            self._known[key] = self._looked_up(service, tokens, role)
+        return self._known[key]
+
+    def _looked_up(self, service: Service, tokens: Tokens, role: Role) -> TokenLaw | None:
         law = token_law(tokens)
         if law is not None:
             return law

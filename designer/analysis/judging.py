@@ -1,0 +1,145 @@
+"""Verdicts: how likely each SLO of a service is to be met, given the error of predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from designer.analysis.gaps import Gaps, mixed
+from designer.analysis.results import SloResult, VerdictWord
+from designer.analysis.timed import Why
+from designer.analysis.times import Mixture, Times
+from designer.analysis.verdict import Band, probability_of_meeting, verdict
+from designer.model.services import Slo
+
+Bands = Callable[[str, str], Band]
+"""The error band of an engine and metric ("ttft" or "itl")."""
+
+MEASURE: Final = "GPU times measured on the service's own engine"
+
+_WORDS: Final[dict[Why, VerdictWord]] = {
+    "grows": "breaks",
+    "unknown": "unknown",
+    "no_way": "cannot_be_served",
+}
+_BROKEN: Final = ("unlikely", "breaks", "cannot_be_served")
+_BADNESS: Final = ("meets", "likely", "open", "unknown", "unlikely", "breaks", "cannot_be_served")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A percentile in ms, the probability that it keeps its limit, the verdict, what settles it."""
+
+    value: float | None
+    probability: float | None
+    word: VerdictWord
+    settles: str
+
+
+_UNKNOWN: Final = Judged(None, None, "unknown", "")
+
+
+def slo_result(slo: Slo, all_times: Sequence[Times], bands: Bands) -> SloResult:
+    """The verdict on one SLO: for the worst user site, or for all requests together.
+
+    A population without any figure decides: who has no steady state or no pool meets nothing, and
+    one whose figure is not known leaves the others' broken limits broken.
+    """
+    each = [_alone(slo, times, bands) for times in all_times]
+    worst = max(each, key=_badness, default=_UNKNOWN)
+    if slo.whose == "all_requests" and each and all(one.value is not None for one in each):
+        worst = _together(slo, all_times, bands)
+    return SloResult(
+        metric=slo.metric,
+        percentile=slo.percentile,
+        limit_ms=slo.limit_ms,
+        whose=slo.whose,
+        value_ms=worst.value,
+        verdict=worst.word,
+        probability=worst.probability,
+        headroom_ms=None if worst.value is None else slo.limit_ms - worst.value,
+        settles=worst.settles,
+    )
+
+
+def _badness(judged: Judged) -> tuple[bool, bool, float, int]:
+    """Broken limits first, then unknown ones, then by value: one limit holds for all."""
+    broken = judged.word in _BROKEN
+    value = float("inf") if judged.value is None else judged.value
+    return broken, judged.word == "unknown", value, _BADNESS.index(judged.word)
+
+
+def _alone(slo: Slo, times: Times, bands: Bands) -> Judged:
+    if times.refused:
+        word = _WORDS[times.why]
+        return Judged(None, 0.0 if word == "breaks" else None, word, "")
+    if slo.metric in ("itl", "tpot"):
+        return _of_gaps(slo, times.gaps, _band(slo, (times,), bands))
+    mixture = times.first if slo.metric == "ttft" else times.whole
+    return _UNKNOWN if mixture is None else _weighed(slo, mixture, _band(slo, (times,), bands))
+
+
+def _together(slo: Slo, all_times: Sequence[Times], bands: Bands) -> Judged:
+    """One distribution over all requests, each population by its rate; alike without rates."""
+    total = sum(times.per_s for times in all_times)
+    share = [times.per_s / total if total > 0 else 1 / len(all_times) for times in all_times]
+    band = _band(slo, all_times, bands)
+    if slo.metric in ("itl", "tpot"):
+        gaps = [
+            (weight, times.gaps)
+            for weight, times in zip(share, all_times, strict=True)
+            if times.gaps is not None and weight > 0
+        ]
+        return _of_gaps(slo, mixed(gaps), band)
+    mixtures = [times.first if slo.metric == "ttft" else times.whole for times in all_times]
+    ways = tuple(
+        (weight * part_share, part)
+        for weight, mixture in zip(share, mixtures, strict=True)
+        if mixture is not None
+        for part_share, part in mixture.ways
+    )
+    clock = next(mixture.clock for mixture in mixtures if mixture is not None)
+    return _weighed(slo, Mixture(clock, ways), band)
+
+
+def _band(slo: Slo, all_times: Sequence[Times], bands: Bands) -> Band:
+    """The band of the engine that serves (the first where several do).
+
+    Request times err as gaps do, of which they mostly consist.
+    """
+    engine = next((engine for times in all_times for engine in times.engines), "any")
+    return bands(engine, "ttft" if slo.metric == "ttft" else "itl")
+
+
+def _of_gaps(slo: Slo, gaps: Gaps | None, band: Band) -> Judged:
+    if gaps is None:
+        return _UNKNOWN
+    level = slo.percentile / 100
+    seen = gaps if slo.metric == "itl" else gaps.per_request()
+    if not len(seen.gap_ms):
+        return _UNKNOWN
+    probability = probability_of_meeting(
+        slo.limit_ms, lambda factor: seen.percentile(level, factor), band
+    )
+    return Judged(seen.percentile(level), probability, verdict(probability), _settles(probability))
+
+
+def _weighed(slo: Slo, mixture: Mixture, band: Band) -> Judged:
+    nominal, level = mixture.timed(), slo.percentile / 100
+    value = nominal.latency.percentile(level)
+    probability = probability_of_meeting(
+        slo.limit_ms, lambda factor: mixture.percentile(level, factor), band
+    )
+    word = verdict(probability)
+    if not nominal.missing:
+        return Judged(value, probability, word, _settles(probability))
+    # What is missing can only add time: a limit already broken stays broken.
+    if word in _BROKEN:
+        return Judged(value, probability, word, nominal.missing[0])
+    return Judged(value, None, "unknown", nominal.missing[0])
+
+
+def _settles(probability: float) -> str:
+    """An open verdict is settled by measuring what its band is about."""
+    return MEASURE if 0.05 < probability < 0.95 else ""
