@@ -119,12 +119,18 @@ def totals_by_group(design: Design) -> Mapping[str, Totals]:
 
 
 def totals_by_lane(design: Design, times: Mapping[str, int]) -> Mapping[str, Totals]:
-    """Totals of every lane; `times` is how often each node is there, groups included."""
+    """Totals of every lane; `times` is how often each counted node is there, groups included."""
     found: dict[str, Totals] = {}
-    for key, node in design.nodes.items():
+    for key, often in times.items():
+        node = design.nodes[key]
         lane = tier_of(node.kind, node.tier)
-        found[lane] = found.get(lane, Totals()).plus(_of_node(node), times[key])
+        found[lane] = found.get(lane, Totals()).plus(_of_node(node), often)
     return found
+
+
+def accelerator_words(key: str) -> str:
+    """An accelerator's key of the catalogue as people write it: "H200 SXM"."""
+    return key.replace("_", " ").replace("-", " ").upper()
 
 
 def rate_words(gbps: float) -> str:
@@ -169,7 +175,7 @@ def _value(node: Node) -> tuple[str, str]:
     if node.kind == "users":
         return "users unknown", "users"
     if node.kind in GPU_HOSTS and node.accelerator:
-        model = node.accelerator.replace("_", " ").replace("-", " ").upper()
+        model = accelerator_words(node.accelerator)
         each = " each" if node.count > 1 else ""
         known = f"{node.gpus} {TIMES} {model}{each}"
         return (known if node.gpus else f"{model}, GPUs unknown"), "gpus"

@@ -13,6 +13,7 @@ from designer.drawing.routes import route_links
 from designer.drawing.text import missing, safe, width_px
 from designer.drawing.theme import Theme
 from designer.drawing.tree import ROOT, tree_of
+from designer.model.design import Design
 from designer.model.layout import Remark
 from designer.model.references import multiplicity
 from designer.model.topology import Topology
@@ -26,16 +27,18 @@ def draw(
     theme: Theme,
     overlay: Overlay | None = None,
     arrangement: Arrangement | None = None,
+    outside: frozenset[str] = frozenset(),
 ) -> Picture:
     """The whole design as a picture.
 
     arrangement: where things stand; by default as the layout says, and what it leaves out is
-    placed by the tier layout. Coordinates are those of the layout.
+    placed by the tier layout. Coordinates are those of the layout. outside: nodes that count in
+    no total.
     """
     tree = tree_of(topology.design, topology.layout)
     arrangement = arrangement or stored(topology)
     design = topology.design
-    times = {key: multiplicity(design, key) for key in design.nodes}
+    times = {key: multiplicity(design, key) for key in design.nodes if key not in outside}
     sheet = Sheet(
         design,
         tree,
@@ -66,13 +69,18 @@ def draw(
         frame[3],
         theme.colour("surface.canvas"),
         primitives,
-        design.title_block.title or "Topology",
+        _title(design, overlay),
         _alternative(sheet, overlay),
         tuple(sorted({character for name in names for character in missing(name)})),
         arrangement.boxes,
         frame[0],
         frame[1],
     )
+
+
+def _title(design: Design, overlay: Overlay | None) -> str:
+    name = design.title_block.title or "Topology"
+    return f"{name}: {overlay.legend.title.partition(',')[0].lower()}" if overlay else name
 
 
 def _legend_height(overlay: Overlay | None) -> float:

@@ -18,6 +18,7 @@ from designer.report.sections import (
     placement,
     summary,
 )
+from designer.report.sheets import sheets
 from designer.report.words import date_parts, date_text, names_of
 
 _STATUS = {
@@ -31,12 +32,14 @@ _STATUS = {
 def review(topology: Topology, results: Results, pictures: Sequence[Picture] = ()) -> Review:
     """The design review of one revision; `pictures` are drawn in their order, each captioned.
 
+    Where there are pictures, a drawing of each site or fabric follows if the whole is too large to
+    be read on a page.
     The date is the title block's. The same arguments give the same review.
     """
     names = names_of(topology)
     sections: list[Section] = [
         summary.section(results, names),
-        *_drawings(pictures),
+        *_drawings(topology, results, pictures),
         latency.section(results, names),
         bandwidth.section(topology, results, names),
         placement.section(results.placement, names),
@@ -90,12 +93,15 @@ def _cover(topology: Topology, results: Results, status: str, date: str) -> Cove
     )
 
 
-def _drawings(pictures: Sequence[Picture]) -> list[Section]:
+def _drawings(topology: Topology, results: Results, pictures: Sequence[Picture]) -> list[Section]:
     if not pictures:
         return []
-    return [
-        Section("Drawing", tuple(Drawing(each.title or "The design", each) for each in pictures))
+    whole = [Drawing(f"Whole design. {each.title}".strip(), each) for each in pictures]
+    parts = [
+        Drawing(f"{each.title}, and what it is linked to.", each)
+        for each in sheets(topology, results)
     ]
+    return [Section("Drawing", (*whole, *parts))]
 
 
 def _paged(section: Section) -> Section:

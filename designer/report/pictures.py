@@ -101,7 +101,7 @@ def _compile(picture: Picture, form: Literal["pdf", "png"], scale: float = 1.0) 
     made = typst.compile(
         str(TEMPLATES / "picture.typ"),
         root=str(TEMPLATES),
-        font_paths=_fonts(),
+        font_paths=shipped_fonts(),
         ignore_system_fonts=True,
         sys_inputs={"picture": data},
         format=form,
@@ -113,7 +113,7 @@ def _compile(picture: Picture, form: Literal["pdf", "png"], scale: float = 1.0) 
 
 
 @cache
-def _fonts() -> typst.Fonts:
+def shipped_fonts() -> typst.Fonts:
     """The shipped fonts alone, read once."""
     folder = str(assets() / "fonts")
     return typst.Fonts(

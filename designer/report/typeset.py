@@ -6,8 +6,6 @@ Only the shipped fonts are used and no clock is read: one review gives one seque
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import typst
@@ -15,11 +13,9 @@ import typst
 from designer.drawing.display import Picture
 from designer.drawing.text import FAMILIES, safe
 from designer.drawing.theme import load_theme
-from designer.model.resources import assets
 from designer.report.blocks import Review
-from designer.report.pictures import figure_data
+from designer.report.pictures import TEMPLATES, figure_data, shipped_fonts
 
-_TEMPLATES: Final = Path(__file__).parent / "templates"
 _LONG_WORD: Final = 60
 _BREAK: Final = "\u200b"
 
@@ -37,9 +33,9 @@ def pdf(review: Review) -> bytes:
     body |= {"colours": _colours(), "fonts": list(FAMILIES)}
     try:
         made = typst.compile(
-            str(_TEMPLATES / "review.typ"),
-            root=str(_TEMPLATES),
-            font_paths=_fonts(),
+            str(TEMPLATES / "review.typ"),
+            root=str(TEMPLATES),
+            font_paths=shipped_fonts(),
             ignore_system_fonts=True,
             format="pdf",
             pdf_standards="ua-1",
@@ -49,15 +45,6 @@ def pdf(review: Review) -> bytes:
         first = str(error).splitlines()[0]
         raise ReportFailed(f"the report cannot be set ({first}); please report this") from error
     return bytes(made)
-
-
-@cache
-def _fonts() -> typst.Fonts:
-    """The shipped fonts alone, read once."""
-    folder = str(assets() / "fonts")
-    return typst.Fonts(
-        include_system_fonts=False, include_embedded_fonts=False, font_paths=[folder]
-    )
 
 
 def _plain(value: Any) -> Any:

@@ -54,18 +54,35 @@ def ms(value: float | None, places: int = 1, *, at_least: bool = False) -> str:
 
 
 def signed_ms(value: float | None) -> str:
-    """A change of a time with its sign: "+3.1 ms"."""
+    """A change of a time with its sign: "+3.1 ms"; what rounds to nothing has none."""
     if value is None:
         return UNKNOWN
-    return f"{'+' if value > 0 else ''}{_minus(f'{value:.1f}')} ms"
+    if abs(value) < 0.05:
+        return "0 ms"
+    return f"{'+' if value > 0 else ''}{prose_ms(value)}"
 
 
 def prose_ms(value: float | None, *, at_least: bool = False) -> str:
     """A time in a sentence: three significant digits and the unit."""
     if value is None:
         return UNKNOWN
-    shown = f"{number(value / 1e3, 3)} s" if abs(value) >= 1e4 else f"{number(value, 3)} ms"
+    rounded = float(f"{value:.2e}")
+    shown = f"{number(value / 1e3, 3)} s" if abs(rounded) >= 1e4 else f"{_thousands(rounded)} ms"
     return f"at least {shown}" if at_least else shown
+
+
+def _thousands(value: float) -> str:
+    """A number of three significant digits with its thousands set apart."""
+    return _minus(f"{value:,.0f}") if abs(value) >= 1000 else number(value, 3)
+
+
+def chance(probability: float | None) -> str:
+    """A probability as a percentage; near certainty is never called certain."""
+    if probability is None:
+        return UNKNOWN
+    if probability > 0.99:
+        return "> 99 %"
+    return "< 1 %" if probability < 0.01 else percent(probability)
 
 
 def percent(share: float | None, places: int = 0) -> str:
@@ -74,8 +91,8 @@ def percent(share: float | None, places: int = 0) -> str:
 
 
 def rate(gbps: float | None) -> str:
-    """A rate in bits a second."""
-    return UNKNOWN if gbps is None else show_rate(gbps)
+    """A rate in bits a second, to three significant digits."""
+    return UNKNOWN if gbps is None else show_rate(float(f"{gbps:.2e}"))
 
 
 def quantity(value: float | None, unit: str, digits: int = 3) -> str:
@@ -112,7 +129,7 @@ def verdict(slo: SloResult) -> str:
     word = VERDICTS[slo.verdict]
     if slo.probability is None or slo.verdict in ("unknown", "cannot_be_served"):
         return word
-    return f"{word} ({percent(slo.probability)})"
+    return f"{word} ({chance(slo.probability)})"
 
 
 def at(figure: Figure, level: float) -> float | None:
@@ -164,6 +181,13 @@ class Names:
         """The name of a thing, or its id where it has none."""
         return self.by_id.get(element) or element
 
+    def bottleneck(self, found: str | None) -> str:
+        """What holds something back: a thing, or a phase at one ("prefill at gpus-1")."""
+        if not found:
+            return ""
+        phase, at, element = found.rpartition(" at ")
+        return f"{phase}{at}{self.of(element)}"
+
     def several(self, elements: Iterable[str], most: int = 6) -> str:
         """Names in a row, cut with a count after `most`."""
         named = list(dict.fromkeys(self.of(each) for each in elements))
@@ -182,7 +206,7 @@ def names_of(topology: Topology) -> Names:
         for key, item in collection.items():
             found[key] = item.name
     for key, link in design.links.items():
-        ends = " – ".join(found.get(end) or end for end in (link.a, link.b))  # noqa: RUF001
+        ends = " – ".join(found.get(end) or end for end in (link.a, link.b))
         found[key] = link.name or ends
     for key, deployment in design.deployments.items():
         home = found.get(deployment.node) or deployment.node

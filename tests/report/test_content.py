@@ -7,12 +7,22 @@ from typing import Any
 
 import pytest
 
-from designer.analysis.results import Results, SloResult
+from designer.analysis.results import BudgetRow, Results, SloResult
 from designer.model.topology import Topology
 from designer.report.blocks import Block, Callout, Facts, Review, Section, Steps, Table, Waterfall
 from designer.report.content import review
-from designer.report.sections.waterfall import nice_axis
-from designer.report.words import date_text, decimals, ms, prose_ms, verdict
+from designer.report.sections.closing import field_words
+from designer.report.sections.waterfall import nice_axis, parted
+from designer.report.words import (
+    chance,
+    date_text,
+    decimals,
+    ms,
+    prose_ms,
+    rate,
+    signed_ms,
+    verdict,
+)
 
 
 def section(made: Review, title: str) -> Section:
@@ -126,7 +136,7 @@ def test_every_assumption_and_every_reason_is_there(design: Topology, large: Res
     said = "\n".join(texts(review(design, large)))
     for each in large.assumptions:
         assert each.source in said
-        assert each.field in said
+        assert field_words(each.field)[0] in said
     for reason in large.placement.reasons:
         assert reason.message in said
         assert reason.site_name in said
@@ -156,14 +166,14 @@ def test_what_settles_a_verdict_comes_first(design: Topology, full: Results) -> 
     table = next(
         t for t in blocks(review(design, full), "Latency budget", Table) if "help most" in t.caption
     )
-    assert column(table, 2) == ["settles it", "\u221241.0 ms", "\u22126.1 ms"]
+    assert column(table, 2) == ["settles it", "\u221241 ms", "\u22126.1 ms"]
     assert table.rows[0].strong
     assert table.rows[1].cells[3].bar == 1.0
 
 
 def test_ids_are_named(design: Topology, full: Results) -> None:
     said = " ".join(texts(review(design, full)))
-    assert "Voice assistant 8B, interactive: Pool R1 to Handsets" in said
+    assert "interactive: Pool R1 to Handsets" in said
     assert "ldci" not in said
     assert "npool" not in said
 
@@ -190,9 +200,52 @@ def test_words() -> None:
     assert ms(0.0) == "0.0"
     assert ms(-1.0) == "\u22121.0"
     assert prose_ms(12_345.0) == "12.3 s"
+    assert prose_ms(1_554.0) == "1,550 ms"
+    assert prose_ms(9_999.0) == "10 s"
+    assert signed_ms(-0.04) == signed_ms(0.04) == "0 ms"
+    assert signed_ms(11_870.1) == "+11.9 s"
+    assert (chance(1.0), chance(0.0), chance(0.62)) == ("> 99 %", "< 1 %", "62 %")
+    assert rate(46.4149) == "46.4 Gb/s"
+    assert field_words("forwarding_us") == ("forwarding", "µs")
+    assert field_words("wire.tokens_per_packet") == ("wire, tokens per packet", "")
     assert date_text("2026-02-31") == ""
     told = SloResult(
         metric="ttft", percentile=95, limit_ms=250, whose="worst_site", value_ms=1, verdict="open",
         probability=0.62, headroom_ms=None,
     )  # fmt: skip
     assert verdict(told) == "Open (62 %)"
+
+
+def test_what_rounds_to_nothing_is_summed_by_tier(design: Topology, full: Results) -> None:
+    """Thirty hops of 0.04 ms are 1.2 ms: they vanish as rows and count in the sum."""
+    hop = BudgetRow.model_validate(
+        {"segment": "hop", "tier": "transport", "element": "npool", "kind": "derived",
+         "p50_ms": 0.02, "p95_ms": 0.04, "p99_ms": 0.048}
+    )  # fmt: skip
+    before = full.services[0]
+    one = before.model_copy(update={"budget": (*before.budget, *[hop] * 30)})
+    made = review(design, full.model_copy(update={"services": (one,)}))
+    table = next(t for t in blocks(made, "Latency budget", Table) if "by segment" in t.caption)
+    assert len(table.rows) == len(before.budget) + 1
+    other = next(row for row in table.rows if row.cells[0].text.startswith("other"))
+    assert [cell.text for cell in other.cells[1:5]] == ["30 segments", "0.6", "1.2", "1.4"]
+    assert other.tier == "transport"
+    shown = math.fsum(float(row.cells[3].text) for row in table.rows)
+    assert shown == pytest.approx(224.0 + 1.2, abs=0.05 * len(table.rows))
+
+
+def test_an_unknown_segment_is_never_summed_as_small() -> None:
+    row = BudgetRow.model_validate(
+        {"segment": "s", "tier": "gpu", "element": "e", "kind": "unknown",
+         "p50_ms": None, "p95_ms": None, "p99_ms": None}
+    )  # fmt: skip
+    assert parted([row, row, row], 0.05) == ([row, row, row], [])
+
+
+def test_equal_flows_of_several_services_share_a_line(design: Topology, full: Results) -> None:
+    first = full.flows[0]
+    twin = first.model_copy(update={"id": "twin", "service": "sother"})
+    made = review(design, full.model_copy(update={"flows": (*full.flows, twin)}))
+    table = next(t for t in blocks(made, "Effective bandwidth", Table) if "every flow" in t.caption)
+    assert column(table, 1)[0] == "Voice assistant 8B, sother"
+    assert len(table.rows) == len(full.flows)

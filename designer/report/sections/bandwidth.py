@@ -1,6 +1,8 @@
 """Effective bandwidth: what each flow gets of its port, hot links, oversubscription."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from designer.analysis.results import FlowResult, LinkResult, Oversubscription, Results
@@ -50,14 +52,39 @@ def section(topology: Topology, results: Results, names: Names) -> Section:
     return Section("Effective bandwidth", tuple(blocks))
 
 
-def _title(flow: FlowResult, names: Names) -> str:
-    owner = f"{names.of(flow.service)}, " if flow.service else ""
-    ends = f"{names.of(flow.source)} to {names.of(flow.target)}"
-    return f"{owner}{names.of(flow.traffic_class)}: {ends}"
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """Flows of one class between the same ends that get the same: one line for all services."""
+
+    flow: FlowResult
+    services: tuple[str, ...]
+
+    def title(self, names: Names) -> str:
+        """What flows, and from where to where."""
+        ends = f"{names.of(self.flow.source)} to {names.of(self.flow.target)}"
+        return f"{names.of(self.flow.traffic_class)}: {ends}"
+
+    def whose(self, names: Names) -> str:
+        """The services that it belongs to."""
+        return names.several(self.services, 2) if self.services else "all"
 
 
-def _loss(flow: FlowResult) -> float:
-    """Share of the port that the flow does not get; flows that nobody knows come last."""
+def _streams(flows: Sequence[FlowResult]) -> list[_Stream]:
+    """Equal flows together, in the order of the first of each."""
+    sets: dict[tuple[object, ...], list[FlowResult]] = defaultdict(list)
+    for flow in flows:
+        rates = tuple(rate(getattr(flow, field)) for _, field in _STEPS)
+        key = (flow.traffic_class, flow.source, flow.target, rates, flow.bottleneck)
+        sets[key].append(flow)
+    return [
+        _Stream(same[0], tuple(dict.fromkeys(flow.service for flow in same if flow.service)))
+        for same in sets.values()
+    ]
+
+
+def _loss(stream: _Stream) -> float:
+    """Share of the port that a flow does not get; flows that nobody knows come last."""
+    flow = stream.flow
     if not flow.port_gbps or flow.effective_gbps is None:
         return -1.0
     return 1 - flow.effective_gbps / flow.port_gbps
@@ -68,36 +95,41 @@ def _flows(flows: Sequence[FlowResult], names: Names) -> Iterable[Block]:
     if not flows:
         yield Paragraph("No traffic crosses the network: there is no demand and no flow.")
         return
-    charted = sorted((flow for flow in flows if flow.port_gbps), key=_loss, reverse=True)
-    for flow in charted[:MOST_CHARTS]:
-        yield _chart(flow, names)
+    streams = _streams(flows)
+    charted = sorted((each for each in streams if each.flow.port_gbps), key=_loss, reverse=True)
+    for stream in charted[:MOST_CHARTS]:
+        yield _chart(stream, names)
     if len(flows) > MOST_CHARTS:
         yield Paragraph(
-            f"Drawn are the {MOST_CHARTS} flows that lose most; the table has all {len(flows):,}.",
+            f"Drawn are the {MOST_CHARTS} that lose most; the table has all {len(flows):,} flows, "
+            "equal ones of several services in one line.",
             "note",
         )
-    rows = [
-        Row(
-            (
-                Cell(_title(flow, names)),
-                *(Cell(rate(getattr(flow, field))) for _, field in _STEPS),
-                Cell(flow.bottleneck_name or names.of(flow.bottleneck or "") or UNKNOWN),
-            )
-        )
-        for flow in flows
-    ]
     yield Table(
         "Effective bandwidth of every flow, after each loss.",
         (
-            Column("Flow", share=2.4), Column("Port", "right"), Column("overhead", "right"),
-            Column("balancing", "right"), Column("contention", "right"),
-            Column("effective", "right", strong=True), Column("Bottleneck", share=1.5),
+            Column("Flow", share=2.6), Column("Service", share=1.4), Column("Port", "right"),
+            Column("overhead", "right"), Column("balancing", "right"),
+            Column("contention", "right"), Column("effective", "right", strong=True),
+            Column("Bottleneck", share=1.4),
         ),
-        tuple(rows),
+        tuple(_flow_row(stream, names) for stream in streams),
     )  # fmt: skip
 
 
-def _chart(flow: FlowResult, names: Names) -> Steps:
+def _flow_row(stream: _Stream, names: Names) -> Row:
+    rates = (Cell(rate(getattr(stream.flow, field))) for _, field in _STEPS)
+    held = _bottleneck(stream.flow, names) or UNKNOWN
+    return Row((Cell(stream.title(names)), Cell(stream.whose(names)), *rates, Cell(held)))
+
+
+def _bottleneck(flow: FlowResult, names: Names) -> str:
+    """What holds a flow back, by the name that the whole report has for it."""
+    return names.by_id.get(flow.bottleneck or "") or flow.bottleneck_name or flow.bottleneck or ""
+
+
+def _chart(stream: _Stream, names: Names) -> Steps:
+    flow = stream.flow
     port = flow.port_gbps or 1.0
     steps = []
     for label, field in _STEPS:
@@ -105,9 +137,9 @@ def _chart(flow: FlowResult, names: Names) -> Steps:
         share = None if value is None else min(1.0, value / port)
         steps.append(Step(label, share, rate(value), last=field == "effective_gbps"))
     spoken = "; ".join(f"{step.label} {step.value}" for step in steps)
-    where = flow.bottleneck_name or names.of(flow.bottleneck or "")
+    where = _bottleneck(flow, names)
     limit = f" Held back at {where}." if where else ""
-    title = _title(flow, names)
+    title = stream.title(names)
     gets = f"{rate(flow.effective_gbps)} of {rate(flow.port_gbps)}"
     return Steps(
         f"{title}: {gets}.{limit}", f"Bar chart of {title}: {spoken}.{limit}", tuple(steps)
@@ -141,33 +173,36 @@ def _links(links: Sequence[LinkResult], names: Names, limit: float) -> Iterable[
 
 
 def _link_table(links: Sequence[LinkResult], names: Names) -> Table:
-    rows = []
-    for link in links:
-        share = link.utilisation or 0.0
-        classes = sorted(link.load_gbps.items(), key=lambda pair: (-pair[1], pair[0]))
-        carries = ", ".join(f"{names.of(name)} {rate(load)}" for name, load in classes[:2] if load)
-        rows.append(
-            Row(
-                (
-                    Cell(link.name or names.of(link.id)),
-                    Cell(f"{names.of(link.source)} to {names.of(link.target)}"),
-                    Cell(rate(link.capacity_gbps)),
-                    Cell(percent(share)),
-                    Cell("", bar=min(1.0, share)),
-                    Cell(ms(link.queue_wait_p95_us)),
-                    Cell(carries),
-                )
-            )
-        )
+    """Waits have a column where one is known."""
+    timed = any(link.queue_wait_p95_us is not None for link in links)
+    caption = "The most loaded directions in the busiest hour"
+    waits = (Column("wait", "right"),) if timed else ()
     return Table(
-        "The most loaded directions in the busiest hour; wait is the p95 of the queue in µs.",
+        f"{caption}; wait is the p95 of the queue in µs." if timed else f"{caption}.",
         (
-            Column("Link", share=1.5), Column("Direction", share=1.7), Column("Capacity", "right"),
-            Column("Load", "right", strong=True), Column("", share=0.7), Column("wait", "right"),
-            Column("Mostly", share=1.7),
+            Column("Link", share=1.5), Column("Direction", share=1.9), Column("Capacity", "right"),
+            Column("Load", "right", strong=True), Column("", share=0.7), *waits,
+            Column("Mostly", share=1.9),
         ),
-        tuple(rows),
+        tuple(_link_row(link, names, timed) for link in links),
     )  # fmt: skip
+
+
+def _link_row(link: LinkResult, names: Names, timed: bool) -> Row:
+    share = link.utilisation or 0.0
+    classes = sorted(link.load_gbps.items(), key=lambda pair: (-pair[1], pair[0]))
+    carries = ", ".join(f"{names.of(name)} {rate(load)}" for name, load in classes[:2] if load)
+    return Row(
+        (
+            Cell(names.by_id.get(link.id) or link.name or link.id),
+            Cell(f"{names.of(link.source)} to {names.of(link.target)}"),
+            Cell(rate(link.capacity_gbps)),
+            Cell(percent(share)),
+            Cell("", bar=min(1.0, share)),
+            *([Cell(ms(link.queue_wait_p95_us))] if timed else []),
+            Cell(carries),
+        )
+    )
 
 
 def _ratios(found: Oversubscription) -> Iterable[Block]:

@@ -1,7 +1,7 @@
 """The end of a review: everything assumed, guessed or unknown, its sources, and the words."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from designer.analysis.results import Assumption, FactKind, Results
@@ -19,6 +19,12 @@ from designer.report.blocks import (
 )
 from designer.report.glossary import GLOSSARY
 from designer.report.words import Names, plural
+
+_UNITS: Final = {
+    "us": "µs", "ms": "ms", "s": "s", "km": "km", "gbps": "Gb/s", "bytes": "bytes", "kw": "kW",
+    "w": "W", "usd": "USD", "gb": "GB", "tb": "TB", "pct": "%",
+}  # fmt: skip
+"""Units by how the names of fields end."""
 
 _KINDS: Final[tuple[tuple[FactKind, str, str], ...]] = (
     ("unknown", "Unknown", "Figures that need these say “at least”."),
@@ -72,26 +78,37 @@ def _table(rows: Sequence[Assumption], caption: str, names: Names) -> Table:
             Column("Source or reason", share=2.6),
         ),
         tuple(
-            Row(
-                (
-                    Cell(names.of(each.element)),
-                    Cell(each.field),
-                    Cell(_value(each)),
-                    Cell(each.source),
-                )
-            )
-            for each in rows
+            Row((Cell(names.several(elements, len(elements))), *map(Cell, words)))
+            for words, elements in _alike(rows).items()
         ),
     )  # fmt: skip
 
 
-def _value(each: Assumption) -> str:
+def _alike(rows: Sequence[Assumption]) -> Mapping[tuple[str, str, str], list[str]]:
+    """Elements by what is assumed of them: field, value and source in words."""
+    found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for each in rows:
+        field, unit = field_words(each.field)
+        found[field, _value(each, unit), each.source].append(each.element)
+    return found
+
+
+def field_words(field: str) -> tuple[str, str]:
+    """A field's name in words, and the unit that its name ends in: "forwarding", "µs"."""
+    words = field.replace(".", ", ").replace("_", " ")
+    for ending, unit in _UNITS.items():
+        if words.endswith(f" {ending}"):
+            return words.removesuffix(f" {ending}"), unit
+    return words, ""
+
+
+def _value(each: Assumption, unit: str) -> str:
     if each.value is None:
         return "unknown"
     if isinstance(each.value, bool):
         return "yes" if each.value else "no"
     if isinstance(each.value, int | float):
-        return number(each.value, 6)
+        return f"{number(each.value, 4)} {unit}".rstrip()
     return each.value
 
 

@@ -1,6 +1,7 @@
 """Latency budget: for each service where its time to first token goes, and what would help."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from designer.analysis.results import (
     BudgetRow,
@@ -11,6 +12,7 @@ from designer.analysis.results import (
     ServiceResult,
     SloResult,
 )
+from designer.drawing.text import fitted
 from designer.report.blocks import (
     Block,
     Callout,
@@ -23,7 +25,13 @@ from designer.report.blocks import (
     Section,
     Table,
 )
-from designer.report.sections.waterfall import by_tier, known_sum, waterfall
+from designer.report.sections.waterfall import (
+    PERCENTILE_COLUMNS,
+    by_tier,
+    known_sum,
+    parted,
+    waterfall,
+)
 from designer.report.words import (
     FACTS_WEAKEST_FIRST,
     METRICS,
@@ -40,6 +48,9 @@ from designer.report.words import (
     usd,
     verdict,
 )
+
+_SOURCE_PX: Final = 300.0
+"""Two lines of the column; the whole source stands among the assumptions."""
 
 
 def section(results: Results, names: Names) -> Section:
@@ -141,31 +152,38 @@ def _weakest(rows: Sequence[BudgetRow]) -> tuple[FactKind, str]:
 
 
 def _segments(service: ServiceResult, names: Names) -> Table:
-    columns = ("p50_ms", "p95_ms", "p99_ms")
-    places = [decimals(getattr(row, c) for row in service.budget) for c in columns]
-    rows = [
-        Row(
-            (
-                Cell(row.segment),
-                Cell(names.of(row.element)),
-                *(Cell(ms(getattr(row, c), p)) for c, p in zip(columns, places, strict=True)),
-                Cell(row.kind, fact=row.kind),
-                Cell(row.source),
-            ),
-            tier,
-        )
-        for tier, members in by_tier(service.budget)
-        for row in members
-    ]
+    places = [decimals(getattr(row, c) for row in service.budget) for c in PERCENTILE_COLUMNS]
+    least = 10.0 ** -max(places) / 2
+    rows = []
+    for tier, members in by_tier(service.budget):
+        shown, small = parted(members, least)
+        for row in shown:
+            where = (Cell(row.segment), Cell(names.of(row.element)))
+            cells = (Cell(row.kind, fact=row.kind), Cell(fitted(row.source, _SOURCE_PX, 11.0)))
+            rows.append(Row((*where, *_times([row], places), *cells), tier))
+        if small:
+            kind, _ = _weakest(small)
+            what = f"other, under {least:g} ms each"
+            cells = (Cell(kind, fact=kind), Cell(""))
+            count = plural(len(small), "segment")
+            rows.append(Row((Cell(what), Cell(count), *_times(small, places), *cells), tier))
     return Table(
-        "The same by segment, in ms, in the order of the path.",
+        "The same by segment, in ms, in the order of the path; every source stands whole among "
+        "the assumptions.",
         (
-            Column("Segment", share=1.8), Column("Where", share=1.5), Column("p50", "right"),
+            Column("Segment", share=1.6), Column("Where", share=1.5), Column("p50", "right"),
             Column("p95", "right", strong=True), Column("p99", "right"), Column("Rests on"),
-            Column("Source", share=1.5),
+            Column("Source", share=2.0),
         ),
         tuple(rows),
     )  # fmt: skip
+
+
+def _times(rows: Sequence[BudgetRow], places: Sequence[int]) -> Iterator[Cell]:
+    """The sum of some rows in each column."""
+    for column, digits in zip(PERCENTILE_COLUMNS, places, strict=True):
+        value, low = known_sum(rows, column)
+        yield Cell(ms(value, digits, at_least=low and value is not None))
 
 
 def _user_sites(service: ServiceResult, names: Names) -> Table:

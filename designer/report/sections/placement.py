@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from designer.analysis.results import Placement, Results, VerdictWord
+from designer.drawing.captions import accelerator_words as device
 from designer.report.blocks import Block, Cell, Column, Heading, Paragraph, Row, Section, Table
 from designer.report.words import VERDICTS, Names, percent, prose_ms, signed_ms, usd
 
@@ -46,7 +47,7 @@ def _blocks(placement: Placement, names: Names) -> Iterable[Block]:
     said = [recommendation(placement, names)]
     if placement.replicas:
         said += [_STATUS[placement.status], placement.message]
-    if placement.proven_gap is not None:
+    if placement.proven_gap is not None and placement.proven_gap >= 0.0005:
         said.append(f"Nothing better by more than {percent(placement.proven_gap, 1)} exists.")
     yield Paragraph(" ".join(part for part in said if part))
     if placement.replicas:
@@ -68,7 +69,7 @@ def _plan(placement: Placement, names: Names) -> Table:
             Row(
                 (
                     Cell(names.of(plan.service)), Cell(names.of(plan.site)), Cell(plan.model),
-                    Cell(plan.accelerator), Cell(str(plan.tensor_parallel)),
+                    Cell(device(plan.accelerator)), Cell(str(plan.tensor_parallel)),
                     Cell(f"{plan.replicas:,}"), Cell(f"{plan.gpus:,}"),
                     Cell(usd(plan.usd_per_month).removeprefix("USD ")),
                     Cell(names.several(plan.users, 3)),
@@ -117,7 +118,7 @@ def scenarios(results: Results, names: Names) -> Section | None:
                 Cell(prose_ms(found.task_p95_ms)),
                 Cell(signed_ms(found.task_p95_change_ms)),
                 Cell(_word(found.verdict), status=found.verdict),
-                Cell(names.of(found.bottleneck) if found.bottleneck else ""),
+                Cell(names.bottleneck(found.bottleneck)),
             )
         )
         for found in results.scenarios

@@ -13,7 +13,7 @@ from designer.report.words import (
     VERDICTS,
     WORST_FIRST,
     Names,
-    percent,
+    chance,
     plural,
     promise,
     prose_ms,
@@ -81,7 +81,7 @@ def _row(service: ServiceResult, slo: SloResult) -> Row:
             Cell(promise(slo)),
             Cell(f"≥ {value}" if low and slo.value_ms is not None else value),
             Cell(VERDICTS[slo.verdict], status=slo.verdict),
-            Cell("" if slo.probability is None else percent(slo.probability)),
+            Cell("" if slo.probability is None else chance(slo.probability)),
         )
     )
 

@@ -3,11 +3,14 @@
 import math
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Final
 
 from designer.analysis.results import BudgetRow, ServiceResult, SloResult
 from designer.model.kinds import TIERS
 from designer.report.blocks import Bar, LimitLine, Span, Tick, Waterfall
 from designer.report.words import decimals, ms, percentile, prose_ms, tier_name
+
+PERCENTILE_COLUMNS: Final = ("p50_ms", "p95_ms", "p99_ms")
 
 
 def by_tier(budget: Sequence[BudgetRow]) -> list[tuple[str, list[BudgetRow]]]:
@@ -16,6 +19,23 @@ def by_tier(budget: Sequence[BudgetRow]) -> list[tuple[str, list[BudgetRow]]]:
     order: list[str] = [tier for tier in TIERS if tier in present]
     order += [tier for tier in present if tier not in TIERS]
     return [(tier, [row for row in budget if row.tier == tier]) for tier in order]
+
+
+def parted(rows: Sequence[BudgetRow], least_ms: float) -> tuple[list[BudgetRow], list[BudgetRow]]:
+    """The rows that a page shows, and those that round to nothing at every percentile.
+
+    One small row alone is shown: "other" would take its place.
+    """
+    small = [
+        row
+        for row in rows
+        if all(
+            (value := getattr(row, c)) is not None and value < least_ms for c in PERCENTILE_COLUMNS
+        )
+    ]
+    if len(small) < 2:
+        return list(rows), []
+    return [row for row in rows if row not in small], small
 
 
 def known_sum(rows: Sequence[BudgetRow], column: str) -> tuple[float | None, bool]:
@@ -41,7 +61,7 @@ def waterfall(service: ServiceResult) -> Waterfall:
     figure = service.ttft_ms
     slos = [slo for slo in service.slo if slo.metric == "ttft"]
     tiers = by_tier(service.budget)
-    columns = ("p50_ms", "p95_ms", "p99_ms")
+    columns = PERCENTILE_COLUMNS
     sums = {column: [known_sum(rows, column) for _, rows in tiers] for column in columns}
     ends = {c: list(accumulate(value or 0.0 for value, _ in sums[c])) for c in columns}
     most = max([*(ends[c][-1] for c in columns), *(slo.limit_ms for slo in slos)])
