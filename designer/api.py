@@ -12,21 +12,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from designer.analysis import run
+from designer.analysis import run, validation
+from designer.analysis.case_reading import CaseRefused
 from designer.analysis.placement_edit import placement_patch
 from designer.analysis.results import Finding, Placement, Results
 from designer.analysis.run import AnalysisRequest, CannotAnalyse, Stage
+from designer.analysis.scale_up import CannotServe
 from designer.analysis.scenarios import BadScenario
+from designer.analysis.validation import JudgedCase, ServedBy, ServingAccuracy, TraceReplay
 from designer.drawing import overlays
 from designer.drawing.display import Picture
 from designer.drawing.marks import draw
 from designer.drawing.theme import load_theme
+from designer.files import cases
 from designer.files import catalogue as catalogue_files
 from designer.files import compare as comparing
 from designer.files import format as own_format
+from designer.files.cases import CasesRefused
 from designer.files.importers import graphml
 from designer.files.reconciliation import Entry
-from designer.files.schema import results_schema, topology_schema
+from designer.files.schema import schema_of, topology_schema
 from designer.files.wording import describe
 from designer.graph.expand import BadPairing, TooLarge
 from designer.graph.routing import BadNetwork
@@ -34,16 +39,6 @@ from designer.model.catalog import Catalogue, Unknown
 from designer.model.patch import apply
 from designer.model.topology import Topology
 from designer.report import content, pictures, typeset
-from designer.validation import (
-    CasesRefused,
-    JudgedCase,
-    ServedBy,
-    ServingAccuracy,
-    TraceReplay,
-    validate_network,
-    validate_openloop,
-    validate_serving,
-)
 
 
 class CannotConvert(ValueError):
@@ -56,6 +51,7 @@ REFUSALS: Final = (
     BadScenario,
     CannotAnalyse,
     CannotConvert,
+    CannotServe,
     CasesRefused,
     TooLarge,
     Unknown,
@@ -254,6 +250,7 @@ def _result_changes(before: Topology, after: Topology) -> tuple[dict[str, Any], 
         rows.append(
             {
                 "service": service.id,
+                "name": service.name,
                 "ttft_p95_ms": [ago.ttft_ms.p95 if ago else None, service.ttft_ms.p95],
                 "task_p95_ms": [ago.task_ms.p95 if ago else None, service.task_ms.p95],
                 "verdicts": [
@@ -272,7 +269,37 @@ def merge(base: Topology, ours: Topology, theirs: Topology) -> comparing.Merged:
 
 def schema(what: str) -> dict[str, Any]:
     """The JSON Schema of a design's file ("topology") or of results ("results")."""
-    return topology_schema() if what == "topology" else results_schema()
+    return topology_schema() if what == "topology" else dict(schema_of(Results))
+
+
+def validate_network(path: Path) -> tuple[JudgedCase, ...]:
+    """Network cases with right answers, computed and compared. Raises CasesRefused."""
+    try:
+        return validation.judged(cases.network_cases(path))
+    except CaseRefused as refusal:
+        raise _of_cases(path, refusal) from refusal
+
+
+def validate_serving(path: Path) -> ServingAccuracy:
+    """The GPU tier against measured runs. Raises CasesRefused."""
+    rows = cases.silicon_rows(path)
+    try:
+        return validation.serving(rows, open_catalogue())
+    except CaseRefused as refusal:
+        raise _of_cases(path, refusal) from refusal
+
+
+def validate_openloop(path: Path, by: ServedBy) -> TraceReplay:
+    """A measured trace served again by the simulator. Raises CasesRefused and CannotServe."""
+    records = cases.trace_records(path)
+    try:
+        return validation.openloop(records, open_catalogue(), by)
+    except CaseRefused as refusal:
+        raise _of_cases(path, refusal) from refusal
+
+
+def _of_cases(path: Path, refusal: CaseRefused) -> CasesRefused:
+    return CasesRefused(f"{path}, {str(refusal).rstrip('.')}.")
 
 
 __all__ = [

@@ -20,8 +20,8 @@ _DESCRIPTOR_1: Final = threading.Lock()
 
 
 @contextlib.contextmanager
-def stdout_to_stderr() -> Iterator[None]:
-    """Sends what libraries write to descriptor 1 to descriptor 2 until the block ends.
+def silent_stdout() -> Iterator[None]:
+    """Drops what libraries write to descriptor 1 until the block ends.
 
     Does nothing where the process has no such descriptor (a windowed program, a closed stream).
     """
@@ -35,7 +35,9 @@ def stdout_to_stderr() -> Iterator[None]:
             return
         try:
             with contextlib.suppress(OSError):
-                os.dup2(2, 1)
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, 1)
+                os.close(nowhere)
             yield
         finally:
             os.dup2(kept, 1)
@@ -46,7 +48,7 @@ class Programme:
     """Columns with costs and bounds; rows come in blocks, before and after a solve."""
 
     def __init__(self, cost: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
-        with stdout_to_stderr():
+        with silent_stdout():
             # HiGHS 1.16 prints its licence when the first solver is made, silent or not.
             self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._is_whole = False

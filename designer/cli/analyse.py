@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from designer import api
 from designer.analysis.results import Results
 from designer.cli import tables
 from designer.cli.common import (
@@ -14,13 +15,11 @@ from designer.cli.common import (
     AsJson,
     CatalogueFolder,
     DesignFile,
+    analysed,
     console,
     opened,
     print_json,
-    told,
 )
-
-from designer import api  # isort: skip
 
 BAD_VERDICTS = frozenset(("unlikely", "breaks", "cannot_be_served"))
 
@@ -47,7 +46,7 @@ def run(
     """Everything that the Budget, Bandwidth, Placement and Findings tabs say."""
     topology = opened(file)
     request = api.request_for(topology, file, service=service, scenario=scenario, year=year)
-    results: Results = told(lambda: api.analyse(topology, request, api.open_catalogue(catalogue)))
+    results = analysed(topology, request, catalogue)
     if as_json:
         print_json(results.model_dump(mode="json", by_alias=True))
     else:

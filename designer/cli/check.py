@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from designer import api
-from designer.analysis.results import Finding
 from designer.cli import tables
 from designer.cli.common import (
     FINE,
@@ -29,9 +28,7 @@ def run(file: DesignFile, catalogue: CatalogueFolder = None, as_json: AsJson = F
     """Checks the design against the rules; 1 where one objects at error level."""
     topology = opened(file)
     request = api.request_for(topology, file)
-    findings: tuple[Finding, ...] = told(
-        lambda: api.check(topology, request, api.open_catalogue(catalogue))
-    )
+    findings = told(lambda: api.check(topology, request, api.open_catalogue(catalogue)), file)
     if as_json:
         print_json({"findings": [each.model_dump(mode="json") for each in findings]})
     else:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from time import monotonic
+from types import MappingProxyType
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 from rich.console import Console
 
 from designer import api
+from designer.analysis.results import Results
 from designer.files.format import FileRefused
 from designer.model.topology import Topology
 
@@ -19,6 +23,20 @@ FINE: Final = 0
 OBJECTIONS: Final = 1
 UNUSABLE: Final = 2
 INTERRUPTED: Final = 130
+
+MOST_PROBLEMS: Final = 20
+SILENT_S: Final = 1.0
+STAGES: Final = MappingProxyType(
+    {
+        "network": "links and flows are known",
+        "services": "latencies and verdicts are known",
+        "placement": "the placement is known",
+        "scenarios": "the scenarios are known",
+    }
+)
+"""What is known after each stage, for remarks while it takes long."""
+
+T = TypeVar("T")
 
 DesignFile = Annotated[Path, typer.Argument(metavar="FILE", help="A .promptpath design.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
@@ -32,29 +50,52 @@ class Refused(Exception):
     """The command cannot do what it was asked; the message says why, one sentence a problem."""
 
 
-def told(work: Callable[[], Any]) -> Any:
-    """What `work` returns; its refusals become sentences without a traceback."""
+def told(work: Callable[[], T], about: Path | None = None) -> T:
+    """What `work` returns; its refusals become sentences that name the file `about`."""
     try:
         return work()
     except FileRefused as refusal:
         raise Refused(all_problems(refusal)) from refusal
     except api.REFUSALS as refusal:
-        raise Refused(str(refusal)) from refusal
+        raise Refused(_sentence(str(refusal), about)) from refusal
+
+
+def _sentence(text: str, about: Path | None) -> str:
+    named = text if about is None or str(about) in text else f"{about}: {text}"
+    return f"{named.rstrip('.')}."
 
 
 def all_problems(refusal: FileRefused) -> str:
-    """Every problem of a file with its place, one a line."""
+    """Every problem of a file with its place, one a line; counted after the first few."""
     lines = []
-    for problem in refusal.problems:
+    for problem in refusal.problems[:MOST_PROBLEMS]:
         place = f", {problem.place}" if problem.place else ""
-        lines.append(f"{refusal.name}{place}: {problem.message}.")
+        lines.append(f"{refusal.name}{place}: {problem.message.rstrip('.')}.")
+    rest = len(refusal.problems) - MOST_PROBLEMS
+    if rest > 0:
+        lines.append(f"{refusal.name}: {rest:,} more problems; mend these first.")
     return "\n".join(lines)
 
 
 def opened(path: Path) -> Topology:
     """The design in a file."""
-    topology: Topology = told(lambda: api.open_design(path))
-    return topology
+    return told(lambda: api.open_design(path))
+
+
+def analysed(topology: Topology, request: api.AnalysisRequest, catalogue: Path | None) -> Results:
+    """All results, with a line a stage on standard error where it takes longer than a second."""
+
+    def work() -> Results:
+        started = monotonic()
+        results: Results | None = None
+        for stage in api.stages(topology, request, api.open_catalogue(catalogue)):
+            results = stage.results
+            if monotonic() - started > SILENT_S:
+                remark(f"{request.file}: {STAGES[stage.name]} ({monotonic() - started:.0f} s)")
+        assert results is not None
+        return results
+
+    return told(work, Path(request.file))
 
 
 def remark(text: str) -> None:
@@ -77,10 +118,10 @@ def console() -> Console:
 def write_all(files: Iterable[tuple[Path, bytes]]) -> None:
     """Writes files, each whole or not at all."""
     for path, data in files:
-        told(lambda path=path, data=data: api.write_file(path, data))
+        told(partial(api.write_file, path, data))
 
 
 def check_out(path: Path) -> Path:
     """Refuses an output place that cannot be written, before any work is done."""
-    told(lambda: api.check_writable(path))
+    told(partial(api.check_writable, path))
     return path

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from designer import api
-from designer.analysis.results import Results
 from designer.cli import tables
 from designer.cli.common import (
     FINE,
     Refused,
+    analysed,
     check_out,
     console,
     opened,
@@ -36,14 +37,9 @@ def run(
     for file in files:
         out = check_out(Path.cwd() / f"{file.stem}.pdf")
         topology = opened(file)
-        request = api.request_for(topology, file)
-        results: Results = told(
-            lambda topology=topology, request=request: api.analyse(
-                topology, request, api.open_catalogue(None)
-            )
-        )
+        results = analysed(topology, api.request_for(topology, file), None)
         tables.show(console(), topology, results)
-        data: bytes = told(lambda topology=topology, results=results: api.report(topology, results))
+        data = told(partial(api.report, topology, results), file)
         write_all([(out, data)])
         remark(f"Wrote {out.name} ({len(data) / 1e3:.0f} kB).")
     return FINE

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from designer import api
-from designer.analysis.results import Results
 from designer.cli import tables
 from designer.cli.common import (
     FINE,
@@ -45,9 +44,9 @@ def run(
         check_out(apply)
     topology = opened(file)
     request = api.request_for(topology, file)
-    results: Results = told(lambda: api.place(topology, request, api.open_catalogue(catalogue)))
+    results = told(lambda: api.place(topology, request, api.open_catalogue(catalogue)), file)
     if apply is not None:
-        data: bytes = told(lambda: api.with_placement(topology, results.placement))
+        data = told(lambda: api.with_placement(topology, results.placement), file)
         write_all([(apply, data)])
         remark(f"Wrote {apply} with the recommendation accepted.")
     if as_json:

@@ -12,6 +12,7 @@ from designer.cli.common import (
     FINE,
     CatalogueFolder,
     DesignFile,
+    analysed,
     check_out,
     opened,
     remark,
@@ -34,9 +35,8 @@ def run(
     check_out(out)
     topology = opened(file)
     request = api.request_for(topology, file)
-    data: bytes = told(
-        lambda: api.report(topology, api.analyse(topology, request, api.open_catalogue(catalogue)))
-    )
+    results = analysed(topology, request, catalogue)
+    data = told(lambda: api.report(topology, results), file)
     write_all([(out, data)])
     remark(f"Wrote {out} ({len(data) / 1e3:.0f} kB).")
     return FINE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,7 +11,7 @@ from designer import api
 from designer.cli.common import FINE, print_json
 
 
-class What(str, Enum):
+class What(StrEnum):
     """Which schema."""
 
     topology = "topology"

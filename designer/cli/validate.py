@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from designer.cli import validation_tables
 from designer.cli.common import FINE, OBJECTIONS, AsJson, Refused, console, print_json, told
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """Which part of the engine."""
 
     network = "network"

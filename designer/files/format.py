@@ -186,20 +186,15 @@ def place_of(loc: tuple[int | str, ...], document: Any) -> str:
             isinstance(value, dict)
             and isinstance(part, str)
             and not part.startswith(("function", "chain"))
+            and part not in _STEPS
         ):
-            if part not in (
-                "series",
-                "parallel",
-                "repeat",
-                "branch",
-                "retry",
-                "hedge",
-                "call",
-                "model",
-            ):
-                parts.append(f".{part}")
-                value = None
+            parts.append(f".{part}")
+            value = None
     return "".join(parts).lstrip(".")
+
+
+_STEPS: Final = ("series", "parallel", "repeat", "branch", "retry", "hedge", "call", "model")
+"""Which kind of step was tried; no part of an address in the file."""
 
 
 def _message(detail: ErrorDetails) -> str:
@@ -270,27 +265,40 @@ def save(topology: Topology, path: Path) -> None:
     write_atomically(path, dumps(topology))
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Temporary file beside it, flush, fsync, read back, replace, fsync the folder.
+def check_writable(path: Path) -> None:
+    """Whether `write_atomically` could begin; nothing is left behind. Raises FileRefused."""
+    _scratch_beside(path).unlink(missing_ok=True)
 
-    Raises FileRefused, with nothing written, where that is not possible.
-    """
+
+def _scratch_beside(path: Path) -> Path:
+    """A new empty file in the folder of `path`. Raises FileRefused where there can be none."""
     folder = path.parent
-    if not folder.is_dir():
-        raise _refused(str(path), "", f"there is no folder {folder}; make it or choose another")
-    if path.is_dir():
-        raise _refused(str(path), "", "this is a folder; name a file in it")
     try:
+        if not folder.is_dir():
+            raise _refused(str(path), "", f"there is no folder {folder}; make it or choose another")
+        if path.is_dir():
+            raise _refused(str(path), "", "this is a folder; name a file in it")
+        if path.exists() and not path.is_file():
+            raise _refused(str(path), "", "this is not a regular file; choose another name")
         handle, temporary = tempfile.mkstemp(
-            dir=folder, prefix=f".{path.name[:80]}.", suffix=".tmp"
+            dir=folder, prefix=f".{path.name[:40]}.", suffix=".tmp"
         )
     except OSError as error:
         raise _refused(
             str(path), "", f"cannot write in {folder} ({error.strerror}); choose another folder"
         ) from None
-    scratch = Path(temporary)
+    os.close(handle)
+    return Path(temporary)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Temporary file beside it, flush, fsync, read back, replace, fsync the folder.
+
+    Raises FileRefused, with nothing written, where that is not possible.
+    """
+    scratch = _scratch_beside(path)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with scratch.open("wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
@@ -300,7 +308,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             )
         _keep_mode(path, scratch)
         scratch.replace(path)
-        _sync_folder(folder)
+        _sync_folder(path.parent)
     except OSError as error:
         raise _refused(
             str(path), "", f"cannot be written ({error.strerror}); choose another place"
