@@ -212,12 +212,12 @@ def test_replicas_fit_on_their_gpus(design: Design) -> None:
         # search providers.
         ("agent-platform-two-regions", 55 + 3 * 7 + 2 + 2 + 1, 38 + 38 + 34 + 3 + 2 + 4 + 4),
         # 4 pods of 32 servers, 8 rails, 2 front leaves; 8 + 4 spines, 2 storage switches, 4 filers,
-        # 10 single nodes and 2 gateways. Cables: servers to rails, rails to spines, servers to
-        # front leaves, front and storage uplinks, filers, 3 stores, the border, 8 single ones.
+        # 9 single nodes and 2 gateways. Cables: servers to rails, rails to spines, servers to
+        # front leaves, front and storage uplinks, filers, 3 stores, the border, 7 single ones.
         (
             "ai-factory",
-            4 * (32 + 8 + 2) + 8 + 4 + 2 + 4 + 10 + 2,
-            4 * 32 * 8 + 32 * 8 + 4 * 32 * 2 + 8 * 4 + 2 * 4 + 4 * 2 + 3 * 2 + 4 + 8,
+            4 * (32 + 8 + 2) + 8 + 4 + 2 + 4 + 9 + 2,
+            4 * 32 * 8 + 32 * 8 + 4 * 32 * 2 + 8 * 4 + 2 * 4 + 4 * 2 + 3 * 2 + 4 + 7,
         ),
     ],
 )
