@@ -193,6 +193,8 @@ def convert(
     """
     goal = _named(to_format or out.suffix.lstrip(".").lower(), WRITABLE, "write", out)
     topology, reconciliation = _read(source, from_format)
+    if goal != OWN and out.exists() and out.samefile(source):
+        raise CannotConvert(f"{out}: the design itself would be lost; name another file.")
     if goal == OWN:
         data = design_bytes(topology)
     else:

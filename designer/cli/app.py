@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 import typer
 
@@ -39,6 +40,10 @@ def build() -> typer.Typer:
 
 def main(argv: Sequence[str]) -> int:
     """Runs one command and answers its exit status: 0, 1, 2 or 130. Never a traceback for input."""
+    # A name that the terminal cannot write must not end the program.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = build()(args=list(argv), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()

@@ -15,6 +15,7 @@ from designer.cli.common import (
     console,
     opened,
     print_json,
+    rows_of,
     told,
 )
 
@@ -28,7 +29,8 @@ def run(file: DesignFile, catalogue: CatalogueFolder = None, as_json: AsJson = F
     """Checks the design against the rules; 1 where one objects at error level."""
     topology = opened(file)
     request = api.request_for(topology, file)
-    findings = told(lambda: api.check(topology, request, api.open_catalogue(catalogue)), file)
+    rows = rows_of(catalogue)
+    findings = told(lambda: api.check(topology, request, rows), file)
     if as_json:
         print_json({"findings": [each.model_dump(mode="json") for each in findings]})
     else:

@@ -82,13 +82,19 @@ def opened(path: Path) -> Topology:
     return told(lambda: api.open_design(path))
 
 
+def rows_of(folder: Path | None) -> api.Catalogue:
+    """The catalogue, with a team's own folder laid over it."""
+    return told(lambda: api.open_catalogue(folder))
+
+
 def analysed(topology: Topology, request: api.AnalysisRequest, catalogue: Path | None) -> Results:
     """All results, with a line a stage on standard error where it takes longer than a second."""
+    rows = rows_of(catalogue)
 
     def work() -> Results:
         started = monotonic()
         results: Results | None = None
-        for stage in api.stages(topology, request, api.open_catalogue(catalogue)):
+        for stage in api.stages(topology, request, rows):
             results = stage.results
             if monotonic() - started > SILENT_S:
                 remark(f"{request.file}: {STAGES[stage.name]} ({monotonic() - started:.0f} s)")

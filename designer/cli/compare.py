@@ -36,7 +36,7 @@ def diff(
 ) -> int:
     """Says what changed from A to B, field by field, and what that does to the results."""
     before, after = opened(a), opened(b)
-    difference: api.Difference = told(lambda: api.diff(before, after))
+    difference = told(lambda: api.diff(before, after))
     if as_json:
         print_json(difference.as_json())
     else:

@@ -39,7 +39,7 @@ def run(
 ) -> int:
     """Reads one format and writes another; prints what was guessed and what is unknown."""
     check_out(out)
-    converted: api.Converted = told(lambda: api.convert(source, out, from_format, to_format))
+    converted = told(lambda: api.convert(source, out, from_format, to_format))
     write_all([(out, converted.data)])
     design = converted.topology.design
     if as_json:

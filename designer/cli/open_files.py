@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -34,12 +35,17 @@ def run(
     """Prints the analysis of each design as tables and writes its PDF into the current folder."""
     if not files:
         raise Refused("promptpath: name a design to open, such as one of sample_topologies/.")
-    for file in files:
-        out = check_out(Path.cwd() / f"{file.stem}.pdf")
-        topology = opened(file)
+    outs = [check_out(Path.cwd() / f"{file.stem}.pdf") for file in files]
+    for out, count in Counter(outs).items():
+        if count > 1:
+            raise Refused(f"{out.name}: {count} designs would write it; open them one by one.")
+    topologies = [opened(file) for file in files]
+    written = []
+    for file, topology, out in zip(files, topologies, outs, strict=True):
         results = analysed(topology, api.request_for(topology, file), None)
         tables.show(console(), topology, results)
-        data = told(partial(api.report, topology, results), file)
-        write_all([(out, data)])
+        written.append((out, told(partial(api.report, topology, results), file)))
+    write_all(written)
+    for out, data in written:
         remark(f"Wrote {out.name} ({len(data) / 1e3:.0f} kB).")
     return FINE

@@ -20,6 +20,7 @@ from designer.cli.common import (
     opened,
     print_json,
     remark,
+    rows_of,
     told,
     write_all,
 )
@@ -44,7 +45,8 @@ def run(
         check_out(apply)
     topology = opened(file)
     request = api.request_for(topology, file)
-    results = told(lambda: api.place(topology, request, api.open_catalogue(catalogue)), file)
+    rows = rows_of(catalogue)
+    results = told(lambda: api.place(topology, request, rows), file)
     if apply is not None:
         data = told(lambda: api.with_placement(topology, results.placement), file)
         write_all([(apply, data)])

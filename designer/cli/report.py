@@ -12,6 +12,7 @@ from designer.cli.common import (
     FINE,
     CatalogueFolder,
     DesignFile,
+    Refused,
     analysed,
     check_out,
     opened,
@@ -32,6 +33,8 @@ def run(
     catalogue: CatalogueFolder = None,
 ) -> int:
     """Writes the PDF design review of a design."""
+    if out.suffix.lower() != ".pdf":
+        raise Refused(f"{out}: a report is a PDF; name a file that ends in .pdf.")
     check_out(out)
     topology = opened(file)
     request = api.request_for(topology, file)

@@ -14,6 +14,7 @@ from rich.text import Text
 from designer.analysis.results import BudgetRow, Figure, ServiceResult
 from designer.cli.table_parts import (
     VERDICT_STYLES,
+    change,
     figure,
     heading,
     put,
@@ -29,6 +30,7 @@ from designer.report.words import UNKNOWN, VERDICTS, Names, percentile, tier_nam
 LEAST_MS: Final = 0.01
 """Segments that stay under this at every percentile are summed as "other"."""
 MOST_SEGMENTS: Final = 12
+MOST_CHANGES: Final = 4
 SHORT: Final[Mapping[str, str]] = MappingProxyType(
     {"ttft": "TTFT", "itl": "ITL", "tpot": "TPOT", "task": "task"}
 )
@@ -45,6 +47,9 @@ def services(console: Console, found: Sequence[ServiceResult], names: Names) -> 
     put(console, _verdicts(found, names))
     put(console, _times(found, names))
     put(console, _user_sites(found, names))
+    put(console, _scorecards(found))
+    if any(service.sensitivity for service in found):
+        put(console, _sensitivity(found, names))
     heading(console, "Where the time to first token goes")
     for service in found:
         budget(console, service, names)
@@ -114,6 +119,55 @@ def _user_sites(found: Sequence[ServiceResult], names: Names) -> Table:
                 time(ttft.p95, at_least=ttft.at_least),
                 time(site.itl_ms.p95, at_least=site.itl_ms.at_least),
                 time(site.task_ms.p95, at_least=site.task_ms.at_least),
+            )
+    return made
+
+
+def _scorecards(found: Sequence[ServiceResult]) -> Table:
+    made = table(
+        "What a benchmark would collect",
+        ("Service",),
+        ("queue p95\nms", "GPU busy\n%", "host CPU\n%", "cache hits\n%", "fetch p95\nms",
+         "request\nkB", "sent again\nkB", "1M tokens\nUSD"),
+    )  # fmt: skip
+    for service in found:
+        card = service.scorecard
+        row(
+            made,
+            service.name or service.id,
+            time(card.queue_wait_ms.p95),
+            share(card.gpu_duty_cycle),
+            share(card.host_cpu_share),
+            share(card.cache_hit_rate),
+            time(card.remote_fetch_ms.p95),
+            _kilobytes(card.bytes_per_completed_request),
+            _kilobytes(card.retransmitted_bytes_per_request),
+            figure(card.usd_per_million_tokens),
+        )
+    return made
+
+
+def _kilobytes(size_bytes: float | None) -> str:
+    return figure(None if size_bytes is None else size_bytes / 1e3)
+
+
+def _sensitivity(found: Sequence[ServiceResult], names: Names) -> Table:
+    made = table(
+        "What would change the TTFT p95 most (less is better)",
+        ("Service", "Change", "At", "Tier"),
+        ("change\nms",),
+    )
+    for service in found:
+        known = [each for each in service.sensitivity if each.gain_ms is not None]
+        known.sort(key=lambda each: -abs(each.gain_ms or 0.0))
+        for each in known[:MOST_CHANGES]:
+            row(
+                made,
+                service.name or service.id,
+                each.change,
+                names.of(each.element),
+                tier_name(each.tier),
+                change(each.gain_ms),
             )
     return made
 

@@ -31,15 +31,18 @@ def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The cases.")],
     model: Annotated[str | None, typer.Option(metavar="M", help="openloop: the model.")] = None,
     gpu: Annotated[str | None, typer.Option(metavar="G", help="openloop: the GPU.")] = None,
-    tp: Annotated[int, typer.Option(metavar="T", help="openloop: tensor-parallel ways.")] = 1,
+    tp: Annotated[
+        int, typer.Option(metavar="T", min=1, help="openloop: tensor-parallel ways.")
+    ] = 1,
     max_seqs: Annotated[
-        int, typer.Option(metavar="N", help="openloop: most sequences at once.")
+        int, typer.Option(metavar="N", min=1, help="openloop: most sequences at once.")
     ] = 256,
     token_budget: Annotated[
-        int, typer.Option(metavar="K", help="openloop: tokens of one step.")
+        int, typer.Option(metavar="K", min=1, help="openloop: tokens of one step.")
     ] = 2048,
     kv_tokens: Annotated[
-        int | None, typer.Option(metavar="R", help="openloop: room for KV; default by formula.")
+        int | None,
+        typer.Option(metavar="R", min=1, help="openloop: room for KV; default by formula."),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -54,7 +57,8 @@ def run(
         lambda: api.validate_openloop(
             file,
             api.ServedBy(model, gpu, tp, max_seqs, token_budget, kv_tokens),
-        )
+        ),
+        file,
     )
     if as_json:
         print_json(replay.as_json())
@@ -64,7 +68,7 @@ def run(
 
 
 def _network(file: Path, as_json: bool) -> int:
-    judged: tuple[api.JudgedCase, ...] = told(lambda: api.validate_network(file))
+    judged = told(lambda: api.validate_network(file))
     if as_json:
         print_json({case.id: case.result for case in judged})
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Final
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from designer.report.words import UNKNOWN, plural
 
 MOST_DIFFERENCES: Final = 3
 MOST_UNPREDICTED: Final = 20
+MOST_CHARACTERS: Final = 38
 
 
 def network(console: Console, judged: Sequence[api.JudgedCase]) -> None:
@@ -25,8 +27,9 @@ def network(console: Console, judged: Sequence[api.JudgedCase]) -> None:
         "Network cases", ("Case", "Kind", "Ours", "Right answer"), ("tolerance",), ("Result",)
     )
     for case in judged:
-        answer = "none given" if case.expected is None else _short(case.expected)
-        ours = _short({key: case.result.get(key) for key in case.expected or case.result})
+        expected = case.expected
+        answer = "none given" if expected is None else _short(_like(expected, expected))
+        ours = _short(case.result if expected is None else _like(expected, case.result))
         row(made, case.id, case.kind, ours, answer, _tolerance(case), _word(case))
     put(console, made)
     _differences(console, judged)
@@ -56,18 +59,31 @@ def _differences(console: Console, judged: Sequence[api.JudgedCase]) -> None:
             sentence(console, f"{case.id}: {said}{more}", "red")
 
 
-def _short(answer: Mapping[str, object]) -> str:
-    return cut(", ".join(f"{key} {_value(value)}" for key, value in answer.items()), 48)
+def _like(expected: object, found: object) -> object:
+    """What was found, in the order of the right answer, without what is there for information."""
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        keys = [key for key in expected if not str(key).startswith("sim_")]
+        return {key: _like(expected[key], found.get(key)) for key in keys}
+    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        return [_like(one, other) for one, other in zip(expected, found, strict=True)]
+    return found
+
+
+def _short(answer: object) -> str:
+    return cut(_value(answer).removeprefix("{").removesuffix("}"), MOST_CHARACTERS)
 
 
 def _value(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float | str | list | tuple | dict):
-        return UNKNOWN if value is None else str(value)
-    if isinstance(value, int | float):
-        return number(float(value), 6)
+    if value is None:
+        return UNKNOWN
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key} {_value(each)}" for key, each in value.items()) + "}"
-    return value if isinstance(value, str) else f"[{', '.join(_value(each) for each in value)}]"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(each) for each in value)}]"
+    try:
+        return number(float(Fraction(str(value))), 6)
+    except ValueError:
+        return str(value)
 
 
 def serving(console: Console, accuracy: api.ServingAccuracy) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,6 +137,12 @@ def parse_json(data: bytes, name: str) -> Any:
         ) from None
     try:
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+    except _NoNumber as word:
+        raise _refused(
+            name,
+            _line_of(text, str(word)),
+            f"{word} is no number that a design may hold; correct it",
+        ) from None
     except RecursionError:
         raise _refused(
             name, "", "the JSON is nested too deeply to be a design; restore it from a copy"
@@ -150,8 +157,20 @@ def parse_json(data: bytes, name: str) -> Any:
         raise _refused(name, "", f"{error}; correct it") from None
 
 
+class _NoNumber(ValueError):
+    """NaN or Infinity."""
+
+
 def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is no number that a design may hold")
+    raise _NoNumber(word)
+
+
+def _line_of(text: str, word: str) -> str:
+    """The line of the first `word` that stands outside of strings."""
+    for found in re.finditer(r'"(?:[^"\\]|\\.)*"|-?[A-Z][A-Za-z]+', text):
+        if found.group() == word:
+            return f"line {text.count(chr(10), 0, found.start()) + 1}"
+    return ""
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
