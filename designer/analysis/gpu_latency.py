@@ -39,7 +39,9 @@ def generated(
         )
     mine = answer.of_slot.get(part.slot)
     if mine is None:
-        raise CannotTime(f"the token counts asked of {title} are not known", "unknown")
+        raise CannotTime(
+            f"{title} is asked nothing of it, or its token counts are not known", "unknown"
+        )
     if not len(mine):
         raise CannotTime(f"no prompt of this service has room in {title}", "no_way")
     return _samples(names, part, answer, mine, node)

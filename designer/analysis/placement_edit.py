@@ -6,6 +6,7 @@ from designer.analysis.results import PlacedReplicas, Placement
 from designer.model.design import Design
 from designer.model.ids import derived_id
 from designer.model.patch import Change, Patch, add, remove
+from designer.model.references import multiplicity
 from designer.model.services import Deployment
 
 
@@ -47,7 +48,31 @@ def placement_patch(design: Design, placement: Placement) -> Patch:
         for key, each in sorted(design.deployments.items())
         if each.model in models and key not in kept
     ]
-    return (*changes, *_steered(design, placement, names))
+    return (
+        *_more_servers(design, placement, models),
+        *changes,
+        *_steered(design, placement, names),
+    )
+
+
+def _more_servers(design: Design, placement: Placement, models: set[str]) -> Patch:
+    """More of a GPU node where the plan takes more than it has: as many as its site offers."""
+    changes = []
+    for node_id in sorted({row.node for row in placement.replicas}):
+        node = design.nodes[node_id]
+        if not node.gpus:
+            continue
+        staying = sum(
+            each.replicas * each.tensor_parallel * each.pipeline_parallel
+            for each in design.deployments.values()
+            if each.node == node_id and each.model not in models
+        )
+        needed = staying + sum(row.gpus for row in placement.replicas if row.node == node_id)
+        around = multiplicity(design, node_id) // node.count
+        servers = -(-needed // (node.gpus * around))
+        if servers > node.count:
+            changes.append(Change("nodes", node_id, "count", node.count, servers))
+    return tuple(changes)
 
 
 def _new(design: Design, node: str, model: str, ways: int, count: int) -> Deployment:

@@ -32,6 +32,9 @@ from designer.model.silicon import Accelerator, AllReduceFigure, LanguageModel, 
 REQUESTS: Final = 20_000
 WARM_UP: Final = 2_000
 """A tenth: as `open_loop` leaves out."""
+SINGLE: Final = Burst()
+IDLE_PER_S: Final = 1e-6
+"""A rate at which no request meets another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class Ask:
 class PoolAnswer:
     """What a deployment answers. served None: it cannot be predicted, and `refused` says why.
 
-    of_slot: slot to the positions of its requests in the arrays of `served`.
+    of_slot: slot to the positions of its requests in the arrays of `served`. asks, burst: what it
+    is asked.
     """
 
     deployment: str
@@ -59,6 +63,8 @@ class PoolAnswer:
     served: Served | None
     of_slot: Mapping[str, Ints]
     refused: str
+    asks: tuple[Ask, ...] = ()
+    burst: Burst = SINGLE
 
     @property
     def overloaded(self) -> bool:
@@ -130,7 +136,8 @@ class Pools:
             replica = self.replica(deployment)
             self._note(deployment, replica)
             if not asks or per_s <= 0:
-                return PoolAnswer(deployment_id, 0.0, replica, None, {}, "it is asked nothing")
+                reason = "it is asked nothing whose token counts are known"
+                return PoolAnswer(deployment_id, 0.0, replica, None, {}, reason)
             return self.run(deployment, replica, deployment.replicas, asks, burst, seed)
         except CannotServe as refusal:
             return PoolAnswer(deployment_id, per_s, None, None, {}, str(refusal))
@@ -162,7 +169,15 @@ class Pools:
         of_slot = {
             ask.slot: np.flatnonzero((slots == at) & answered) for at, ask in enumerate(mix.asks)
         }
-        return PoolAnswer(deployment.id, per_s, replica, served, of_slot, "")
+        if served.turned_away:
+            self.ledger.note(
+                deployment.id,
+                "turned_away",
+                served.turned_away,
+                "derived",
+                "simulated prompts that are larger than the room for KV; not in the figures",
+            )
+        return PoolAnswer(deployment.id, per_s, replica, served, of_slot, "", tuple(asks), burst)
 
     def saturation(
         self, deployment: Deployment, replica: Replica, asks: Sequence[Ask], seed: int
@@ -182,6 +197,14 @@ class Pools:
                 replica.weight_format,
                 "catalogue",
                 f"native format of {replica.model.id}",
+            )
+        if deployment.role == "prefill":
+            self.ledger.note(
+                deployment.id,
+                "role",
+                deployment.role,
+                "guessed",
+                "predicted as one pool that also decodes; the hand-off is left out",
             )
         for reason in replica.reasons:
             self.ledger.note(deployment.id, "calibration", None, "guessed", reason)
@@ -254,13 +277,17 @@ def asks_of(
 ) -> tuple[tuple[Ask, ...], Burst]:
     """The kinds of prompt among what a deployment is asked, and the burst that they come in.
 
-    Prompts of unknown length are left out: their services' figures are unknown anyway.
+    Prompts of unknown length are left out: their services' figures are unknown anyway. A pool of
+    which nothing at all is asked gets each prompt very rarely, so that it answers as when idle.
     """
+    total = sum(per_s for _, _, per_s in asked)
+    idle = IDLE_PER_S if total <= 0 else 0.0
     asks: dict[str, Ask] = {}
     bursts: dict[Burst, float] = {}
     for plan, leaf, per_s in asked:
         service = design.services[plan.service]
         burst = service.demands[plan.demand].burst
+        per_s = per_s or idle
         bursts[burst] = bursts.get(burst, 0.0) + per_s
         prompt = laws.of(service, leaf.prompt, "prompt")
         output = laws.of(service, leaf.output, "output")

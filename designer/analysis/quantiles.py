@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from math import exp, log, log1p, sqrt
 from typing import Final, Literal
 
@@ -40,18 +39,10 @@ class QuantileFunction:
 
     @property
     def mean_ms(self) -> float:
-        """The mean, by Gauss's rule in the normal quantile."""
-        nodes, weights = _gauss()
-        z = 6.0 * nodes
-        density = np.exp(-(z**2) / 2.0) * weights
+        """The mean, by the trapezoidal rule in the normal quantile, whose density ends in 0."""
+        z = np.linspace(-6.0, 6.0, 1_201)
+        density = np.exp(-(z**2) / 2.0)
         return float(self(ndtr(z)) @ density / density.sum())
-
-
-@lru_cache(maxsize=1)
-def _gauss() -> tuple[Floats, Floats]:
-    """Nodes and weights of Gauss's rule; finding them takes longer than all that uses them."""
-    nodes, weights = np.polynomial.legendre.leggauss(400)
-    return nodes, weights
 
 
 def quantile_function(published: Percentiles, guessed_scv: float = GUESSED_SCV) -> QuantileFunction:

@@ -15,7 +15,7 @@ from designer.analysis.results import Results, ServiceResult, Settings
 from designer.analysis.rules import findings
 from designer.analysis.scenarios import applied, grown, scenario_rows
 from designer.analysis.site_choice import place
-from designer.analysis.study import Study, network_study, with_services
+from designer.analysis.study import Study, network_study, with_details, with_services
 from designer.model.catalog import Catalogue
 from designer.model.design import Design
 from designer.model.kinds import PERCENTILES
@@ -62,7 +62,7 @@ def analyse(design: Design, catalogue: Catalogue, request: AnalysisRequest) -> I
     Raises CannotAnalyse for an unknown service, scenario or a year before the base year,
     TooLarge and BadPairing where the counts cannot be expanded.
     """
-    chosen = _chosen(design, request)
+    chosen = _chosen(design, catalogue, request)
     study = network_study(chosen, catalogue)
     results = Results(
         program=PROGRAM,
@@ -78,7 +78,7 @@ def analyse(design: Design, catalogue: Catalogue, request: AnalysisRequest) -> I
     yield _stage("network", request, study, results)
     if request.until == "network":
         return
-    study = with_services(study)
+    study = with_details(with_services(study))
     results = results.model_copy(update={"services": _wanted(study.services, request)})
     yield _stage("services", request, study, results)
     if request.until == "services":
@@ -102,7 +102,7 @@ def _stage(name: StageName, request: AnalysisRequest, study: Study, results: Res
     return Stage(name, request.revision, results)
 
 
-def _chosen(design: Design, request: AnalysisRequest) -> Design:
+def _chosen(design: Design, catalogue: Catalogue, request: AnalysisRequest) -> Design:
     if request.service is not None and request.service not in design.services:
         raise CannotAnalyse(_absent("service", request.service, sorted(design.services)))
     if request.year is not None:
@@ -120,7 +120,7 @@ def _chosen(design: Design, request: AnalysisRequest) -> Design:
         scenario = design.scenarios.get(request.scenario)
         if scenario is None:
             raise CannotAnalyse(_absent("scenario", request.scenario, sorted(design.scenarios)))
-        design = applied(design, scenario)
+        design = applied(design, scenario, catalogue)
     return design
 
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from designer.analysis.results import ScenarioResult, ServiceResult, VerdictWord
 from designer.analysis.study import Study, network_study, with_services
+from designer.analysis.tokens import Role, token_law
 from designer.model.catalog import Catalogue
 from designer.model.design import Change, Design, Scenario
 from designer.model.patch import PatchConflict, get_field, with_field
 from designer.model.references import groups_around
-from designer.model.services import Service, Tokens
+from designer.model.services import (
+    Branch,
+    Hedge,
+    ModelCall,
+    Parallel,
+    Repeat,
+    Retry,
+    Series,
+    Service,
+    Step,
+    Tokens,
+)
 
 DEFAULT_GROWTH: Final = 1.0
 """Factor a year where neither demand nor service says: no growth is assumed."""
@@ -47,35 +60,70 @@ def grown(design: Design, year: int) -> Design:
     return design.model_copy(update={"services": services})
 
 
-def applied(design: Design, scenario: Scenario) -> Design:
+def applied(design: Design, scenario: Scenario, catalogue: Catalogue) -> Design:
     """The design under a scenario's factors, values and outages. Raises BadScenario."""
     services = design.services
     for key, service in design.services.items():
-        services = services.set(key, _stressed(service, scenario))
+        services = services.set(key, _stressed(service, scenario, catalogue))
     design = design.model_copy(update={"services": services})
     for change in scenario.changes:
         design = (
-            _out(design, change.target)
+            _out(design, scenario, change.target)
             if change.out_of_service
             else _changed(design, scenario, change)
         )
     return design
 
 
-def _stressed(service: Service, scenario: Scenario) -> Service:
+def _stressed(service: Service, scenario: Scenario, catalogue: Catalogue) -> Service:
+    def longer(tokens: Tokens, role: Role) -> Tokens:
+        factor = scenario.prompt_factor if role == "prompt" else scenario.output_factor
+        return _longer(_known(service, tokens, role, catalogue), factor) if factor != 1 else tokens
+
+    def of_call(call: ModelCall) -> ModelCall:
+        prompt, output = call.prompt_tokens, call.output_tokens
+        return call.replace(
+            prompt_tokens=prompt and longer(prompt, "prompt"),
+            output_tokens=output and longer(output, "output"),
+        )
+
+    workflow = service.workflow
     return service.replace(
         demands=tuple(
             demand.replace(requests_per_s=demand.requests_per_s * scenario.demand_factor)
             for demand in service.demands
         ),
-        prompt_tokens=_longer(service.prompt_tokens, scenario.prompt_factor),
-        output_tokens=_longer(service.output_tokens, scenario.output_factor),
+        prompt_tokens=longer(service.prompt_tokens, "prompt"),
+        output_tokens=longer(service.output_tokens, "output"),
+        workflow=None if workflow is None else _with_calls(workflow, of_call),
     )
 
 
-def _longer(tokens: Tokens, factor: float) -> Tokens:
-    if factor == 1.0:
+def _with_calls(step: Step, change: Callable[[ModelCall], ModelCall]) -> Step:
+    """The workflow with every model call changed."""
+    match step:
+        case ModelCall():
+            return change(step)
+        case Series() | Parallel():
+            return step.replace(steps=tuple(_with_calls(each, change) for each in step.steps))
+        case Repeat() | Retry() | Hedge():
+            return step.replace(step=_with_calls(step.step, change))
+        case Branch():
+            choices = (each.replace(step=_with_calls(each.step, change)) for each in step.choices)
+            return step.replace(choices=tuple(choices))
+        case _:
+            return step
+
+
+def _known(service: Service, tokens: Tokens, role: Role, catalogue: Catalogue) -> Tokens:
+    """The tokens as given, else the workload's that they or the service name."""
+    row = catalogue.workloads.get(tokens.catalogue or service.workload or "")
+    if row is None or token_law(tokens) is not None:
         return tokens
+    return row.prompt_tokens if role == "prompt" else row.output_tokens
+
+
+def _longer(tokens: Tokens, factor: float) -> Tokens:
     return tokens.replace(
         **{
             name: value * factor
@@ -100,22 +148,39 @@ def _changed(design: Design, scenario: Scenario, change: Change) -> Design:
         raise BadScenario(f"{where}: name a field of a thing that is in the design")
     collection, item = home
     try:
-        before, value = get_field(item, change.field), change.value
-        if value is not None:
-            value = int(value) if isinstance(before, int) and value.is_integer() else value
-        else:
-            if not isinstance(before, int | float) or isinstance(before, bool):
-                raise BadScenario(f"{where} holds no number to multiply; give a value instead")
-            value = before * (1.0 if change.factor is None else change.factor)
-            value = round(value) if isinstance(before, int) else value
-        new = with_field(item, change.field, value)
+        new = _with(item, change.field, _stress(get_field(item, change.field), change, where))
     except PatchConflict as error:
         raise BadScenario(f"{where}: {error}") from error
     return design.model_copy(update={collection: getattr(design, collection).set(item.id, new)})
 
 
-def _out(design: Design, target: str) -> Design:
+def _stress(before: Any, change: Change, where: str) -> float:
+    """The value given, else the one before times the factor; whole numbers stay whole."""
+    if change.value is not None:
+        return change.value
+    if not isinstance(before, int | float) or isinstance(before, bool):
+        raise BadScenario(f"{where} holds no number to multiply; give a value instead")
+    value = before * (1.0 if change.factor is None else change.factor)
+    return round(value) if isinstance(before, int) else value
+
+
+def _with(item: Any, path: str, value: float) -> Any:
+    """With a number in a field, as a whole one where only that fits. Raises PatchConflict."""
+    try:
+        return with_field(item, path, value)
+    except PatchConflict:
+        if not float(value).is_integer():
+            raise
+        return with_field(item, path, int(value))
+
+
+def _out(design: Design, scenario: Scenario, target: str) -> Design:
     """Without a link, a node with its links and deployments, or a group with all its nodes."""
+    if _home(design, target) is None:
+        raise BadScenario(
+            f"scenario {scenario.name or scenario.id} takes {target} out of service, which is not "
+            "in the design; name a node, link, group, deployment, service or flow"
+        )
     gone = (
         {target}
         if target in design.nodes
@@ -131,8 +196,14 @@ def _out(design: Design, target: str) -> Design:
         for key, each in design.deployments.items()
         if key != target and each.node not in gone
     }
+    flows = {
+        key: flow
+        for key, flow in design.flows.items()
+        if key != target and flow.source not in gone and flow.target not in gone
+    }
     return design.model_copy(
         update={
+            "flows": type(design.flows)(flows),
             "links": type(design.links)(links),
             "deployments": type(design.deployments)(deployments),
         }
@@ -144,7 +215,9 @@ def scenario_rows(baseline: Study, catalogue: Catalogue) -> tuple[ScenarioResult
     rows = []
     for key in sorted(baseline.design.scenarios):
         scenario = baseline.design.scenarios[key]
-        study = with_services(network_study(applied(baseline.design, scenario), catalogue))
+        study = with_services(
+            network_study(applied(baseline.design, scenario, catalogue), catalogue)
+        )
         before = {service.id: service for service in baseline.services}
         for service in study.services:
             rows.append(_row(scenario, before[service.id], service))

@@ -14,8 +14,18 @@ import numpy as np
 
 from designer.analysis.facility import FacilityProblem, Plan, solve
 from designer.analysis.objections import called
+from designer.analysis.pools import Pools
 from designer.analysis.results import PlacedReplicas, Placement, SiteReason
-from designer.analysis.site_trials import Bearing, Spot, Trial, bearings, spots, trials
+from designer.analysis.scale_up import CannotServe
+from designer.analysis.site_trials import (
+    Bearing,
+    Runs,
+    Spot,
+    Trial,
+    bearings,
+    spots,
+    trials,
+)
 from designer.analysis.study import Study
 from designer.model.services import Demand, Service
 
@@ -41,6 +51,8 @@ class _Round:
     bearing: Mapping[tuple[int, int], Bearing]
     """(user, trial) to what a replica bears."""
     survive: bool
+    used: Mapping[tuple[str, str], int]
+    """(site, accelerator) to GPUs that other deployments hold."""
 
 
 def place(study: Study) -> Placement:
@@ -58,13 +70,33 @@ def place(study: Study) -> Placement:
             status="unknown",
             message=f"the price of the GPUs at {names} is not known; give the site's offer a price",
         )
-    used: dict[tuple[str, str], int] = {}
+    builder = Pools(study.design, study.catalogue, study.ledger)
+    runs = Runs(builder, study.design.settings.seed)
+    used = _staying(study, builder, where, {each.model for each in placed})
     parts = []
     for survive in (True, False):
         mine = [each for each in placed if (each.resilience != "none") == survive]
         if mine:
-            parts.append(_solved(study, mine, where, survive, used))
+            parts.append(_solved(study, mine, where, survive, used, runs))
     return _together(parts)
+
+
+def _staying(
+    study: Study, builder: Pools, where: Sequence[Spot], placed: set[str | None]
+) -> dict[tuple[str, str], int]:
+    """GPUs of deployments of models that are not placed here, by site and kind of GPU."""
+    used: dict[tuple[str, str], int] = {}
+    homes = {spot.node: (spot.site, spot.accelerator) for spot in where}
+    for deployment in study.design.deployments.values():
+        if deployment.model in placed or deployment.node not in homes:
+            continue
+        try:
+            gpus = builder.replica(deployment).accelerators * deployment.replicas
+        except CannotServe:
+            continue
+        key = homes[deployment.node]
+        used[key] = used.get(key, 0) + gpus
+    return used
 
 
 def _solved(
@@ -73,9 +105,10 @@ def _solved(
     where: Sequence[Spot],
     survive: bool,
     used: dict[tuple[str, str], int],
+    runs: Runs,
 ) -> Placement:
-    round_ = _round(study, services, where, survive)
-    problem = _problem(study, round_, used)
+    round_ = _round(study, services, where, survive, dict(used), runs)
+    problem = _problem(study, round_)
     plan = solve(problem, TIME_LIMIT_S, 1e-6)
     if not plan.has_plan:
         return Placement(
@@ -85,8 +118,7 @@ def _solved(
         )
     replicas = _replicas(study, round_, problem, plan)
     for row in replicas:
-        spot = next(spot for spot in round_.spots if spot.node == row.node)
-        key = (spot.site, spot.accelerator)
+        key = (row.site, row.accelerator)
         used[key] = used.get(key, 0) + row.gpus
     return Placement(
         status="optimal" if plan.status == "optimal" else "feasible",
@@ -98,7 +130,12 @@ def _solved(
 
 
 def _round(
-    study: Study, services: Sequence[Service], where: Sequence[Spot], survive: bool
+    study: Study,
+    services: Sequence[Service],
+    where: Sequence[Spot],
+    survive: bool,
+    used: Mapping[tuple[str, str], int],
+    runs: Runs,
 ) -> _Round:
     users = tuple(
         _User(service, demand)
@@ -110,15 +147,15 @@ def _round(
     bearing: dict[tuple[int, int], Bearing] = {}
     for column, trial in enumerate(made):
         service = study.design.services[trial.service]
-        found = bearings(study, service, trial)
+        found = dict(zip(service.demands, bearings(study, service, trial, runs), strict=True))
         for row, user in enumerate(users):
             if user.service.id == trial.service:
-                bearing[row, column] = found[user.demand.users]
+                bearing[row, column] = found[user.demand]
     sites = tuple(sorted({spot.site for spot in where}))
-    return _Round(users, sites, tuple(where), made, bearing, survive)
+    return _Round(users, sites, tuple(where), made, bearing, survive, used)
 
 
-def _problem(study: Study, round_: _Round, used: Mapping[tuple[str, str], int]) -> FacilityProblem:
+def _problem(study: Study, round_: _Round) -> FacilityProblem:
     sites, users, kinds = len(round_.sites), len(round_.users), len(round_.trials)
     chips = sorted({spot.accelerator for spot in round_.spots})
     capacity = np.zeros((sites, users, kinds))
@@ -132,13 +169,11 @@ def _problem(study: Study, round_: _Round, used: Mapping[tuple[str, str], int]) 
         hourly = (trial.spot.usd_per_gpu_hour or 0.0) * trial.replica.accelerators
         cost[row, column] = hourly * HOURS_A_MONTH
         kw[row, column] = _kw(study, trial)
-        most[row, column] = np.inf
+        most[row, column] = _most_replicas(trial)
         for user in range(users):
             known = round_.bearing.get((user, column))
             capacity[row, user, column] = known.per_s if known else 0.0
-    limits = np.array(
-        [[_gpus_left(round_, used, site, chip) for chip in chips] for site in round_.sites]
-    )
+    limits = np.array([[_gpus_left(round_, site, chip) for chip in chips] for site in round_.sites])
     groups = [study.design.groups[key].site for key in round_.sites]
     power = [np.inf if site is None or site.power_kw is None else site.power_kw for site in groups]
     fixed = [0.0 if site is None else site.fixed_usd_per_month or 0.0 for site in groups]
@@ -161,14 +196,26 @@ def _problem(study: Study, round_: _Round, used: Mapping[tuple[str, str], int]) 
     )
 
 
-def _gpus_left(round_: _Round, used: Mapping[tuple[str, str], int], site: str, chip: str) -> float:
-    here = [spot for spot in round_.spots if (spot.site, spot.accelerator) == (site, chip)]
-    if not here:
-        return 0.0
-    if any(spot.most_gpus is None for spot in here):
+def _most_replicas(trial: Trial) -> float:
+    """What the node's drawn GPUs hold; a site's offer may add servers to the node."""
+    assert trial.replica is not None
+    if trial.spot.offered_gpus is not None or trial.spot.most_gpus is None:
         return np.inf
-    most = max(spot.most_gpus or 0 for spot in here)
-    return float(max(0, most - used.get((site, chip), 0)))
+    return trial.spot.most_gpus // trial.replica.accelerators
+
+
+def _gpus_left(round_: _Round, site: str, chip: str) -> float:
+    """What the site offers of a kind, else what is drawn there, less what others hold."""
+    here = [spot for spot in round_.spots if (spot.site, spot.accelerator) == (site, chip)]
+    offered = [spot.offered_gpus for spot in here if spot.offered_gpus is not None]
+    drawn = [spot.most_gpus for spot in here]
+    if offered:
+        most = max(offered)
+    elif None in drawn:
+        return np.inf
+    else:
+        most = sum(gpus or 0 for gpus in drawn)
+    return float(max(0, most - round_.used.get((site, chip), 0)))
 
 
 def _kw(study: Study, trial: Trial) -> float:

@@ -3,14 +3,16 @@ bears for each population while all SLOs hold over that population's path."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
+
+from immutables import Map
 
 from designer.analysis.demand import nearest_of
 from designer.analysis.gaps import gaps_of
+from designer.analysis.gpu_price import gpu_hour, offer_at
 from designer.analysis.pools import Ask, PoolAnswer, Pools
-from designer.analysis.results import FactKind
 from designer.analysis.scale_up import CannotServe
 from designer.analysis.serving import Replica
 from designer.analysis.steering import allowed_at, choices
@@ -22,7 +24,6 @@ from designer.analysis.wire import wire_sizes
 from designer.analysis.workflow import Generate, Request, Unresolved, Wiring, leaves, resolve
 from designer.model.references import groups_around
 from designer.model.services import Burst, Demand, Deployment, Service, Tokens
-from designer.model.things import GpuOffer
 
 LOADS: Final = (0.9, 0.75, 0.6, 0.45, 0.3, 0.15)
 """Shares of saturation at which a replica is tried, the busiest first."""
@@ -34,7 +35,8 @@ PARALLEL_WAYS: Final = (1, 2, 4, 8)
 class Spot:
     """A place for replicas: a GPU node of a candidate site, and what it holds.
 
-    most_gpus: over all instances; None where nobody says.
+    most_gpus: drawn in this node, over all instances. offered_gpus: of this kind that the site can
+    take, drawn or not. None where nobody says.
     """
 
     site: str
@@ -42,6 +44,7 @@ class Spot:
     accelerator: str
     gpus_per_server: int | None
     most_gpus: int | None
+    offered_gpus: int | None
     usd_per_gpu_hour: float | None
 
 
@@ -88,41 +91,21 @@ def spots(study: Study) -> tuple[Spot, ...]:
         if site_id is None:
             continue
         count = int(study.arrays.expansion.count[study.arrays.node_position(key)])
-        offer = next(
-            (each for each in _offers(study, site_id) if each.accelerator == node.accelerator),
-            None,
+        offer = offer_at(design, key)
+        price = gpu_hour(design, study.catalogue, key)
+        study.ledger.fact(key, "usd_per_gpu_hour", price)
+        found.append(
+            Spot(
+                site_id,
+                key,
+                node.accelerator,
+                node.gpus,
+                None if node.gpus is None else node.gpus * count,
+                None if offer is None else offer.most_gpus,
+                price.value,
+            )
         )
-        here = None if node.gpus is None else node.gpus * count
-        most = offer.most_gpus if offer and offer.most_gpus is not None else here
-        usd, kind, source = _gpu_hour(
-            study, node.accelerator, offer.usd_per_gpu_hour if offer else None
-        )
-        study.ledger.note(key, "usd_per_gpu_hour", usd, kind, source)
-        found.append(Spot(site_id, key, node.accelerator, node.gpus, most, usd))
     return tuple(found)
-
-
-def _offers(study: Study, site_id: str) -> tuple[GpuOffer, ...]:
-    site = study.design.groups[site_id].site
-    return site.offers if site else ()
-
-
-def _gpu_hour(
-    study: Study, accelerator: str, given: float | None
-) -> tuple[float | None, FactKind, str]:
-    """USD a GPU-hour: as the site offers it, else the cheapest typical price on demand."""
-    if given is not None:
-        return given, "given", "the site's offer"
-    family = f"gpu_{accelerator.split('_')[0]}_"
-    rows = [
-        row
-        for key, row in study.catalogue.prices.items()
-        if key.startswith(family) and key.endswith("on_demand") and row.typical is not None
-    ]
-    if not rows:
-        return None, "unknown", f"no price of {accelerator} in the catalogue"
-    cheapest = min(rows, key=lambda row: (row.typical or 0.0, row.id))
-    return cheapest.typical, "catalogue", f"{cheapest.name}: {cheapest.source}"
 
 
 def trials(study: Study, service: Service, where: Sequence[Spot]) -> Iterator[Trial]:
@@ -172,36 +155,67 @@ def _trial(study: Study, builder: Pools, service: Service, spot: Spot) -> Trial:
     )
 
 
-def bearings(study: Study, service: Service, trial: Trial) -> dict[str, Bearing]:
-    """What one replica bears for each population of the service, by users' node."""
-    found: dict[str, Bearing] = {}
+@dataclass(slots=True)
+class Runs:
+    """Simulations of single replicas, kept: alike GPUs at several sites are simulated once."""
+
+    builder: Pools
+    seed: int
+    _full: dict[Hashable, float] = field(default_factory=dict)
+    _answers: dict[Hashable, PoolAnswer] = field(default_factory=dict)
+
+    def saturation(self, trial: Trial, asks: tuple[Ask, ...]) -> float:
+        """Prompts a second that one replica bears. Raises CannotServe."""
+        assert trial.replica is not None
+        key = (_alike(trial), asks)
+        if key not in self._full:
+            self._full[key] = self.builder.saturation(trial.shape, trial.replica, asks, self.seed)
+        return self._full[key]
+
+    def answer(self, trial: Trial, asks: tuple[Ask, ...], load: float, burst: Burst) -> PoolAnswer:
+        """What one replica answers at a share of its saturation. Raises CannotServe."""
+        assert trial.replica is not None
+        key = (_alike(trial), asks, load, burst)
+        if key not in self._answers:
+            scale = load * self.saturation(trial, asks) / sum(ask.per_s for ask in asks)
+            scaled = [replace(ask, per_s=ask.per_s * scale) for ask in asks]
+            self._answers[key] = self.builder.run(
+                trial.shape, trial.replica, 1, scaled, burst, self.seed
+            )
+        return self._answers[key]
+
+
+def _alike(trial: Trial) -> Hashable:
+    shape = trial.shape.replace(id="alike", name="", node="alike", provenance=Map())
+    return trial.spot.accelerator, trial.spot.gpus_per_server, shape
+
+
+def bearings(study: Study, service: Service, trial: Trial, runs: Runs) -> tuple[Bearing, ...]:
+    """What one replica bears for each demand of the service, in their order."""
     allowed = allowed_at(study.design, service, trial.spot.node)
-    ladder = _Ladder(study, service, trial)
-    for demand in service.demands:
-        if allowed is not True:
-            word = "is outside its residency" if allowed is False else "has no known jurisdiction"
-            found[demand.users] = Bearing(0.0, "out_of_region", None, f"the site {word}")
-        elif trial.replica is None:
-            found[demand.users] = Bearing(0.0, "does_not_fit", None, trial.refused)
-        else:
-            found[demand.users] = ladder.bearing(demand)
-    return found
+    if allowed is not True:
+        said = "is outside its residency" if allowed is False else "has no known jurisdiction"
+        refused = Bearing(0.0, "out_of_region", None, f"the site {said}")
+        return (refused,) * len(service.demands)
+    if trial.replica is None:
+        return (Bearing(0.0, "does_not_fit", None, trial.refused),) * len(service.demands)
+    ladder = _Ladder(study, service, trial, runs)
+    return tuple(ladder.bearing(demand) for demand in service.demands)
 
 
 class _Ladder:
-    """Tries a replica at falling loads; each load is simulated once for all populations."""
+    """Looks for the busiest load at which all SLOs hold; times do not fall with the load."""
 
-    def __init__(self, study: Study, service: Service, trial: Trial) -> None:
+    def __init__(self, study: Study, service: Service, trial: Trial, runs: Runs) -> None:
         assert study.clock is not None
         self.study = study
         self.service = service
         self.trial = trial
-        self._builder = Pools(study.design, study.catalogue, study.ledger)
+        self.runs = runs
         design = study.design.model_copy(
             update={"deployments": study.design.deployments.set(trial.shape.id, trial.shape)}
         )
         self._clock = replace(study.clock, design=design)
-        self._answers: dict[tuple[tuple[Ask, ...], float], PoolAnswer] = {}
 
     def bearing(self, demand: Demand) -> Bearing:
         """The busiest load at which all SLOs hold for one population."""
@@ -217,35 +231,31 @@ class _Ladder:
             return Bearing(0.0, "does_not_fit", None, str(refusal))
 
     def _highest(self, request: Request, asks: tuple[Ask, ...], demand: Demand) -> Bearing:
-        assert self.trial.replica is not None
         calls = sum(ask.per_s for ask in asks)
-        full = self._builder.saturation(
-            self.trial.shape, self.trial.replica, asks, self.study.design.settings.seed
-        )
-        over: tuple[float, str] | None = (0.0, "it serves nothing")
-        for load in LOADS if full > 0 else ():
-            answer = self._answer(asks, load * full, demand.burst)
-            over = self._over(request, demand, answer)
-            if over is None:
-                return Bearing(load * full / calls, "chosen", None, "")
-        assert over is not None
-        return Bearing(0.0, "out_of_reach", *over)
+        full = self.runs.saturation(self.trial, asks)
+        if full <= 0:
+            return Bearing(0.0, "does_not_fit", None, "its prompts have no room there")
 
-    def _answer(self, asks: tuple[Ask, ...], per_s: float, burst: Burst) -> PoolAnswer:
-        assert self.trial.replica is not None
-        key = (asks, per_s)
-        if key not in self._answers:
-            total = sum(ask.per_s for ask in asks)
-            scaled = [replace(ask, per_s=ask.per_s * per_s / total) for ask in asks]
-            self._answers[key] = self._builder.run(
-                self.trial.shape,
-                self.trial.replica,
-                1,
-                scaled,
-                burst,
-                self.study.design.settings.seed,
+        def over(load: float) -> tuple[float, str] | None:
+            return self._over(
+                request, demand, self.runs.answer(self.trial, asks, load, demand.burst)
             )
-        return self._answers[key]
+
+        missed = over(LOADS[0])
+        if missed is None:
+            return Bearing(LOADS[0] * full / calls, "chosen", None, "")
+        # LOADS[failed] is missed; LOADS[held] holds, or nothing does where held is past the end.
+        failed, held = 0, len(LOADS)
+        while held - failed > 1:
+            middle = (failed + held) // 2
+            here = over(LOADS[middle])
+            if here is None:
+                held = middle
+            else:
+                failed, missed = middle, here
+        if held == len(LOADS):
+            return Bearing(0.0, "out_of_reach", *missed)
+        return Bearing(LOADS[held] * full / calls, "chosen", None, "")
 
     def _over(
         self, request: Request, demand: Demand, answer: PoolAnswer

@@ -23,10 +23,13 @@ from designer.analysis.demand import (
 )
 from designer.analysis.elements import Elements
 from designer.analysis.facts import Ledger
+from designer.analysis.gpu_price import gpu_hour
 from designer.analysis.headers import Headers
 from designer.analysis.oversubscription import oversubscription
 from designer.analysis.pools import PoolAnswer, Pools, asks_of
 from designer.analysis.results import FlowResult, Oversubscription, ServiceResult
+from designer.analysis.scorecard import scorecard
+from designer.analysis.sensitivity import Steps, sensitivity
 from designer.analysis.steering import Distance
 from designer.analysis.times import Times, times_of
 from designer.analysis.tokens import Role, TokenLaws
@@ -249,6 +252,34 @@ def _with_distances(study: Study, result: ServiceResult) -> ServiceResult:
         for site in result.user_sites
     )
     return result.model_copy(update={"user_sites": sites})
+
+
+def with_details(study: Study) -> Study:
+    """The study with each service's scorecard and what would help it; after `with_services`."""
+    assert study.clock is not None
+    clock, design = study.clock, study.design
+    steps = Steps(clock, Pools(design, study.catalogue, study.ledger), {})
+
+    def usd_per_gpu_hour(node: str) -> float | None:
+        fact = gpu_hour(design, study.catalogue, node)
+        return study.ledger.fact(node, "usd_per_gpu_hour", fact).value
+
+    services = tuple(
+        each.model_copy(
+            update={
+                "scorecard": scorecard(
+                    clock,
+                    design.services[each.id],
+                    study.times[each.id],
+                    usd_per_gpu_hour,
+                    tuple(design.settings.percentiles),
+                ),
+                "sensitivity": sensitivity(steps, each, study.times[each.id]),
+            }
+        )
+        for each in study.services
+    )
+    return replace(study, services=services)
 
 
 def _times(clock: Clock, made: Sequence[Plan], service: str) -> tuple[Times, ...]:

@@ -208,9 +208,7 @@ class TripTimes:
         The probe comes after two round trips (RFC 8985); a packet that was alone waits for the
         retransmission timeout.
         """
-        kept = 1.0
-        for link_id in _links(self.design, trip):
-            kept *= 1.0 - (self.design.links[link_id].loss or 0.0)
+        kept = 1.0 - (loss_on(self.design, trip) or 0.0)
         if kept >= 1.0:
             return []
         round_trip_ms = self._round_trip_ms(trip, move)
@@ -231,6 +229,13 @@ class TripTimes:
 def _links(design: Design, trip: Trip) -> Sequence[str]:
     """Drawn links of a trip, as its segments name them."""
     return sorted({segment.element for segment, _ in trip.fixed_ms} & set(design.links))
+
+
+def loss_on(design: Design, trip: Trip) -> float | None:
+    """Share of packets lost on a way, links alone; None where none of them says what it loses."""
+    losses = [design.links[key].loss for key in _links(design, trip)]
+    known = [loss for loss in losses if loss is not None]
+    return 1.0 - float(np.prod([1.0 - loss for loss in known])) if known else None
 
 
 def table_latency(name: str, table: Percentiles, times: float) -> Latency:
