@@ -24,12 +24,7 @@ from designer.analysis.latency_algebra import (
 )
 from designer.analysis.latency_sources import gamma
 from designer.analysis.pools import PoolAnswer
-from designer.analysis.server_queues import mgc_wait
-from designer.analysis.timed import CannotTime, Names, Timed, joined, missing_in, undivided
-from designer.analysis.transit import Segment, Transit
-from designer.analysis.trip_latency import TripTimes, table_latency
-from designer.analysis.wait_latency import server_latency
-from designer.analysis.workflow import (
+from designer.analysis.request_parts import (
     Access,
     Again,
     Chain,
@@ -42,6 +37,11 @@ from designer.analysis.workflow import (
     Tries,
     Twice,
 )
+from designer.analysis.server_queues import mgc_wait
+from designer.analysis.timed import CannotTime, Names, Timed, joined, missing_in, undivided
+from designer.analysis.transit import Segment, Transit
+from designer.analysis.trip_latency import TripTimes, table_latency
+from designer.analysis.wait_latency import server_latency
 from designer.model.design import Design
 from designer.model.kinds import tier_of
 from designer.model.things import ServiceTime

@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from designer.analysis.facts import Ledger
+from designer.analysis.request_parts import (
+    Generate,
+    Move,
+    Serve,
+    leaves,
+)
 from designer.analysis.steering import Choice, Distance, choices
 from designer.analysis.tokens import Role
 from designer.analysis.wire import SEGMENT_BYTES, WireSizes, wire_sizes
-from designer.analysis.workflow import (
-    Generate,
-    Move,
-    Request,
-    Serve,
-    Unresolved,
-    Wiring,
-    leaves,
-    resolve,
-)
+from designer.analysis.workflow import Request, Unresolved, Wiring, resolve
 from designer.model.design import Design
 from designer.model.services import Demand, Service, Tokens
 

@@ -11,10 +11,12 @@ from designer.analysis.distributions import Latency
 from designer.analysis.latency_algebra import in_sequence
 from designer.analysis.latency_sources import constant, from_samples
 from designer.analysis.pools import PoolAnswer
+from designer.analysis.request_parts import (
+    Generate,
+)
 from designer.analysis.results import FactKind
 from designer.analysis.timed import CannotTime, Names, divided
 from designer.analysis.transit import Segment
-from designer.analysis.workflow import Generate
 from designer.graph.arrays import Floats, Ints
 from designer.model.kinds import tier_of
 from designer.model.services import Deployment

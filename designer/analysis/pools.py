@@ -19,10 +19,12 @@ from designer.analysis.batching import (
 )
 from designer.analysis.demand import Plan
 from designer.analysis.facts import Ledger
+from designer.analysis.request_parts import (
+    Generate,
+)
 from designer.analysis.scale_up import CannotServe, Fabric
 from designer.analysis.serving import Replica, native_format
 from designer.analysis.tokens import TokenLaw, TokenLaws
-from designer.analysis.workflow import Generate
 from designer.graph.arrays import Floats, Ints
 from designer.model.catalog import Catalogue, Unknown
 from designer.model.design import Design

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
+from designer.analysis.request_parts import (
+    Move,
+    Serve,
+    leaves,
+)
 from designer.analysis.steering import candidates
 from designer.analysis.study import Study
-from designer.analysis.workflow import Move, Serve, leaves
-from designer.graph.arrays import out_of_service
-from designer.graph.paths import PathFinder
+from designer.graph.arrays import Arrays, out_of_service
 from designer.model.references import groups_around, site_of
 from designer.model.services import Service
 from designer.model.steps import calls
@@ -29,18 +34,29 @@ class Loss:
 
 def single_points(study: Study, service: Service) -> Iterator[Loss]:
     """Sites (for `two_regions`: regions too) whose loss cuts users off, then single nodes."""
+    known: dict[frozenset[str], _Left] = {}
+
+    def survives(users: str, gone: frozenset[str]) -> bool:
+        if gone not in known:
+            known[gone] = _Left(study.arrays, gone)
+        return _survives(study, service, users, known[gone])
+
     for users in dict.fromkeys(demand.users for demand in service.demands):
-        own = set(groups_around(study.design, users))
+        used = _used(study, service, users)
+        around = {key: groups_around(study.design, key) for key in used}
         for group in _groups(study, service):
-            if group in own:
+            # What lies off today's ways can go without a loss.
+            if users in around and group in around[users]:
+                continue
+            if not any(group in groups for groups in around.values()):
                 continue
             inside = frozenset(
                 key for key in study.design.nodes if group in groups_around(study.design, key)
             )
-            if users not in inside and not _survives(study, service, users, inside):
+            if not survives(users, inside):
                 yield Loss(group, users)
-        for node in _alone(study, service, users):
-            if not _survives(study, service, users, frozenset((node,))):
+        for node in _alone(study, users, used):
+            if not survives(users, frozenset((node,))):
                 yield Loss(node, users)
 
 
@@ -53,22 +69,29 @@ def _groups(study: Study, service: Service) -> list[str]:
     )
 
 
-def _alone(study: Study, service: Service, users: str) -> list[str]:
-    """Single instances on today's way outside of all sites, which are tried as a whole."""
+def _used(study: Study, service: Service, users: str) -> list[str]:
+    """The users and every node that their requests cross or stay at today."""
     found: dict[str, None] = {}
     for plan in study.plans:
         if plan.service != service.id or plan.users != users or plan.request is None:
             continue
+        found[users] = None
         for leaf, _ in leaves(plan.request.whole):
             if isinstance(leaf, Move) and leaf.source != leaf.target:
                 for path in study.finder.paths(leaf.source, leaf.target):
                     found.update(dict.fromkeys(path.crossed))
+                found[leaf.target] = None
             elif isinstance(leaf, Serve):
                 found[leaf.node] = None
+    return list(found)
+
+
+def _alone(study: Study, users: str, used: list[str]) -> list[str]:
+    """Single instances on today's way outside of all sites, which are tried as a whole."""
     first = _first_hops(study, users)
     return [
         key
-        for key in found
+        for key in used
         if site_of(study.design, key) is None
         and key not in first
         and study.arrays.expansion.count[study.arrays.node_position(key)] == 1
@@ -84,19 +107,55 @@ def _first_hops(study: Study, users: str) -> set[str]:
     }
 
 
-def _survives(study: Study, service: Service, users: str, gone: frozenset[str]) -> bool:
+class _Left:
+    """Who still reaches whom without some nodes: parts of the network that hang together."""
+
+    def __init__(self, arrays: Arrays, gone: frozenset[str]) -> None:
+        # A tenth of a second to import, and not always needed.
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        net = arrays.network
+        self.gone = gone
+        self._arrays = arrays
+        self._up = ~out_of_service(arrays, gone, frozenset())
+        through = self._up & net.transit[net.tail] & net.transit[net.head]
+        tail, head = net.tail[through], net.head[through]
+        links = coo_array((np.ones(len(tail), dtype=np.int8), (tail, head)), shape=(net.n, net.n))
+        self._part = connected_components(links, directed=False)[1]
+
+    def reaches(self, source: str, target: str) -> bool:
+        """Whether some instance of one node still reaches some instance of the other."""
+        if {source, target} & self.gone:
+            return False
+        (here, beside), (there, _) = self._parts(source), self._parts(target)
+        return bool(here & there) or not beside.isdisjoint(self._instances(target))
+
+    def _parts(self, node: str) -> tuple[set[int], set[int]]:
+        """Parts that a node lies in or hangs on, and the vertices beside it."""
+        net, mine = self._arrays.network, self._instances(node)
+        heads = [
+            int(net.head[edge])
+            for vertex in mine
+            for edge in net.out_edge[net.out_ptr[vertex] : net.out_ptr[vertex + 1]]
+            if self._up[edge]
+        ]
+        ends = [vertex for vertex in (*mine, *heads) if net.transit[vertex]]
+        return {int(self._part[vertex]) for vertex in ends}, set(heads)
+
+    def _instances(self, node: str) -> list[int]:
+        arrays = self._arrays
+        return [int(v) for v in arrays.expansion.instances(arrays.node_position(node))]
+
+
+def _survives(study: Study, service: Service, users: str, left: _Left) -> bool:
     """Whether users still reach a pool with the model and one node of each step's kind."""
-    finder = PathFinder(study.arrays, out_of_service(study.arrays, gone, frozenset()))
-    pools = [
-        each.node
-        for each in candidates(study.design, service, service.model)
-        if each.node not in gone
-    ]
-    if service.model is not None and not any(finder.paths(users, node) for node in pools):
+    pools = [each.node for each in candidates(study.design, service, service.model)]
+    if service.model is not None and not any(left.reaches(users, node) for node in pools):
         return False
+    nodes = study.design.nodes
     for call in calls(service.workflow):
-        nodes = study.design.nodes
         places = [call.at] if call.at in nodes else [k for k in nodes if nodes[k].kind == call.at]
-        if not any(place not in gone and finder.paths(users, place) for place in places):
+        if not any(left.reaches(users, place) for place in places):
             return False
     return True

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from designer.analysis.demand import Plan
 from designer.analysis.objections import Objection, called
 from designer.analysis.pools import Pools
+from designer.analysis.request_parts import (
+    Generate,
+    Move,
+    leaves,
+)
 from designer.analysis.resilience import single_points
 from designer.analysis.results import SloResult
 from designer.analysis.scale_up import CannotServe
 from designer.analysis.steering import allowed_at
 from designer.analysis.study import Study
-from designer.analysis.workflow import Generate, Move, leaves
 from designer.model.kinds import STORES
 from designer.model.references import site_of
 

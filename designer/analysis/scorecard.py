@@ -9,10 +9,14 @@ from immutables import Map
 
 from designer.analysis.clock import Clock
 from designer.analysis.pools import Ask
+from designer.analysis.request_parts import (
+    Generate,
+    Move,
+    leaves,
+)
 from designer.analysis.results import Figure, Scorecard
 from designer.analysis.times import Times
 from designer.analysis.trip_latency import loss_on
-from designer.analysis.workflow import Generate, Move, leaves
 from designer.graph.arrays import Floats
 from designer.model.services import Service
 

@@ -9,11 +9,14 @@ from typing import Final
 from designer.analysis.clock import Clock
 from designer.analysis.judging import MEASURE
 from designer.analysis.pools import PoolAnswer, Pools
+from designer.analysis.request_parts import (
+    Generate,
+    leaves,
+)
 from designer.analysis.results import BudgetRow, Sensitivity, ServiceResult
 from designer.analysis.scale_up import CannotServe
 from designer.analysis.timed import CannotTime
 from designer.analysis.times import Mixture, Times
-from designer.analysis.workflow import Generate, leaves
 from designer.model.kinds import TIER_NAMES, tier_of
 
 LEVEL: Final = 0.95

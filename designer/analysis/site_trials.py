@@ -13,6 +13,10 @@ from designer.analysis.demand import nearest_of
 from designer.analysis.gaps import gaps_of
 from designer.analysis.gpu_price import gpu_hour, offer_at
 from designer.analysis.pools import Ask, PoolAnswer, Pools
+from designer.analysis.request_parts import (
+    Generate,
+    leaves,
+)
 from designer.analysis.scale_up import CannotServe
 from designer.analysis.serving import Replica
 from designer.analysis.steering import allowed_at, choices
@@ -21,7 +25,7 @@ from designer.analysis.timed import CannotTime
 from designer.analysis.times import Mixture
 from designer.analysis.tokens import Role
 from designer.analysis.wire import wire_sizes
-from designer.analysis.workflow import Generate, Request, Unresolved, Wiring, leaves, resolve
+from designer.analysis.workflow import Request, Unresolved, Wiring, resolve
 from designer.model.references import groups_around
 from designer.model.services import Burst, Demand, Deployment, Service, Tokens
 

@@ -10,8 +10,12 @@ from designer.analysis.demand import Plan
 from designer.analysis.distributions import Latency
 from designer.analysis.gaps import Gaps, gaps_of
 from designer.analysis.latency_algebra import either
+from designer.analysis.request_parts import (
+    Generate,
+    Part,
+    leaves,
+)
 from designer.analysis.timed import CannotTime, Timed, Why, missing_in
-from designer.analysis.workflow import Generate, Part, leaves
 
 
 @dataclass(slots=True)

@@ -13,10 +13,13 @@ from designer.analysis.elements import Elements
 from designer.analysis.latency_algebra import either, in_sequence
 from designer.analysis.latency_sources import constant, exponential, from_quantiles, gamma
 from designer.analysis.quantiles import quantile_function
+from designer.analysis.request_parts import (
+    Access,
+    Move,
+)
 from designer.analysis.timed import CannotTime, Names, Timed, divided
 from designer.analysis.transit import Segment, Transit, Trip
 from designer.analysis.wire import SEGMENT_BYTES
-from designer.analysis.workflow import Access, Move
 from designer.model.base import Percentiles
 from designer.model.design import Design
 from designer.model.kinds import tier_of
