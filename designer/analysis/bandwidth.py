@@ -18,7 +18,7 @@ from designer.analysis.demand import Stream
 from designer.graph.arrays import Arrays, Flags, Floats, Ints
 from designer.graph.expand import TooLarge
 from designer.graph.routing import Incidence, incidence
-from designer.graph.shares import two_level, usage
+from designer.graph.shares import two_level
 
 MOST_PAIRS: Final = 400_000
 HOURS: Final = 24
@@ -56,7 +56,7 @@ class Shares:
 class LinkLoads:
     """Load of each directed edge in its busiest hour, Gb/s on the wire.
 
-    by_class: class id to (edges,); offered_gbps: (edges,) what inelastic classes ask for;
+    by_class: class id to (edges,); offered_gbps: (edges,) what inelastic traffic asks for;
     total_gbps: (edges,) all classes and the background; hour: (edges,) the busiest, UTC.
     """
 
@@ -89,15 +89,35 @@ def flows_of(
         [_wire_gbps(each, share) for each, share in zip(streams, goodput, strict=True)], dtype=float
     )
     connections = np.array([each.connections for each in streams], dtype=float)
-    many = np.maximum(counts, 1)
+    routes = incidence(arrays.network, source, target, down)
+    part = _parts(stream, source, routes.reachable, counts)
+    asked = offered[stream]
     return Flows(
         stream,
         source,
         target,
-        (offered / many)[stream],
-        (connections / many)[stream],
-        incidence(arrays.network, source, target, down),
+        np.where(np.isinf(asked), asked, asked * part),
+        connections[stream] * np.where(part > 0, part, 1.0),
+        routes,
     )
+
+
+def _parts(stream: Ints, source: Ints, reachable: Flags, counts: Ints) -> Floats:
+    """(flows,) part of the stream's traffic: even over its sources, then over what each reaches.
+
+    A source that reaches nobody asks for nothing, as in separate copies of one drawing; only where
+    no source reaches anybody the stream is spread over all pairs, and finds no way.
+    """
+    if not len(stream):
+        return np.zeros(0)
+    starts = np.ones(len(stream), dtype=bool)
+    starts[1:] = (np.diff(stream) != 0) | (np.diff(source) != 0)
+    group = np.cumsum(starts) - 1
+    reached = np.bincount(group, reachable)
+    live = np.bincount(stream[starts], reached > 0, len(counts))[stream]
+    shared = np.maximum(live * reached[group], 1.0)
+    part: Floats = np.where(live > 0, reachable / shared, 1.0 / counts[stream])
+    return part
 
 
 def _wire_gbps(stream: Stream, goodput: float) -> float:
@@ -159,53 +179,75 @@ def loads(
     streams: Sequence[Stream],
     rules: Mapping[str, ClassRule],
 ) -> LinkLoads:
-    """Loads by class in each edge's busiest hour: inelastic as offered, elastic as they get.
+    """Loads by class in each edge's busiest hour: inelastic as offered, elastic as it gets.
+
+    Elastic is a stream that names no rate, and all of an elastic class.
 
     The busiest hour is that of the sum of all classes, not of each (TOPOLOGY: demand).
     """
     profiles, profile_of = _profiles(streams)
     order = list(rules)
-    hourly = np.zeros((len(order), HOURS, arrays.edges))
-    offered = np.zeros((HOURS, arrays.edges))
-    rates = np.where(np.isinf(flows.offered_gbps), shares.rates_gbps, flows.offered_gbps)
+    yields = np.array([each.elastic or rules[each.traffic_class].elastic for each in streams], bool)
+    rates = np.where(yields[flows.stream], shares.rates_gbps, flows.offered_gbps)
     rates = np.where(flows.routes.reachable, np.nan_to_num(rates, nan=0.0), 0.0)
-    for cls_at, profile_at in sorted(
-        {(order.index(each.traffic_class), profile_of[k]) for k, each in enumerate(streams)}
-    ):
-        chosen = np.array(
-            [
-                order.index(each.traffic_class) == cls_at and profile_of[k] == profile_at
-                for k, each in enumerate(streams)
-            ]
-        )
-        load = _on_edges(arrays, flows, np.where(chosen[flows.stream], rates, 0.0))
-        shaped = profiles[profile_at][:, None] * load[None, :]
-        hourly[cls_at] += shaped
-        if not rules[order[cls_at]].elastic:
+    kinds = [
+        (order.index(each.traffic_class), profile_of[k], bool(yields[k]))
+        for k, each in enumerate(streams)
+    ]
+    by_kind = _by_kind(arrays, flows, rates, kinds)
+    total = np.zeros((profiles.shape[1], arrays.edges))
+    offered = np.zeros_like(total)
+    for (_, day, elastic), load in by_kind.items():
+        shaped = profiles[day][:, None] * load
+        total += shaped
+        if not elastic:
             offered += shaped
-    total = hourly.sum(axis=0)
-    hour = np.argmax(total, axis=0) if arrays.edges else np.empty(0, np.int64)
-    every = np.arange(arrays.edges)
+    hour = np.argmax(total, axis=0)
+    by_class = {key: np.zeros(arrays.edges) for key in order}
+    for (cls, day, _), load in by_kind.items():
+        by_class[order[cls]] += profiles[day][hour] * load
     return LinkLoads(
-        {key: hourly[at][hour, every] for at, key in enumerate(order)},
+        by_class,
         offered.max(axis=0) + arrays.background_gbps,
-        total[hour, every] + arrays.background_gbps,
+        total.max(axis=0) + arrays.background_gbps,
         hour.astype(np.int64),
     )
 
 
+Kind = tuple[int, int, bool]
+
+
+def _by_kind(
+    arrays: Arrays, flows: Flows, rates: Floats, kinds: Sequence[Kind]
+) -> dict[Kind, Floats]:
+    """Loads, (edges,), of the streams of each kind: class, day, whether they take what is left."""
+    routes = flows.routes
+    number = {kind: at for at, kind in enumerate(sorted(set(kinds)))}
+    if not number:
+        return {}
+    of_stream = np.array([number[kind] for kind in kinds], dtype=np.int64)
+    of_entry = np.repeat(of_stream[flows.stream], np.diff(routes.indptr))
+    carried = np.repeat(rates, np.diff(routes.indptr)) * routes.share
+    order = np.argsort(of_entry, kind="stable")
+    bounds = np.searchsorted(of_entry[order], np.arange(len(number) + 1))
+    made = {}
+    for kind, at in number.items():
+        mine = order[bounds[at] : bounds[at + 1]]
+        load = np.bincount(routes.edge[mine], carried[mine], arrays.edges)
+        made[kind] = load.astype(np.float64)
+    return made
+
+
 def _profiles(streams: Sequence[Stream]) -> tuple[Floats, list[int]]:
-    """Distinct days, (profiles, 24) relative to their largest hour, and each stream's."""
+    """Distinct days, (profiles, 24) relative to their largest hour, and each stream's.
+
+    Only one hour, (1, 1), where no stream has a day.
+    """
     days: dict[tuple[float, ...], int] = {(): 0}
     for stream in streams:
         days.setdefault(stream.day, len(days))
-    table = np.ones((len(days), HOURS))
+    table = np.ones((len(days), HOURS if len(days) > 1 else 1))
     for day, at in days.items():
         if day:
             table[at] = np.array(day) / max(day)
     return table, [days[stream.day] for stream in streams]
-
-
-def _on_edges(arrays: Arrays, flows: Flows, rates: Floats) -> Floats:
-    routes = flows.routes
-    return usage(arrays.edges, routes.indptr, routes.edge, routes.share, rates)

@@ -124,7 +124,8 @@ def _cut(design: Design, arrays: Arrays, group: str, members: frozenset[str]) ->
     if np.isnan(offered).any() or not offered.sum():
         return None
     leaving = inside[net.tail] & ~inside[net.head]
-    within = inside[net.tail] & inside[net.head]
+    # Hosts send and take, but carry nothing for others.
+    within = inside[net.tail] & inside[net.head] & net.transit[net.head] & net.transit[net.tail]
     used = leaving | within
     if not leaving.any() or np.isnan(arrays.capacity_gbps[used]).any():
         return None

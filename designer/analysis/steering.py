@@ -62,7 +62,7 @@ def choices(design: Design, service: Service, users: str, distance: Distance) ->
     serves: dict[str | None, tuple[str, str] | None] = {None: None}
     for model in named:
         serves[model] = _first(_ordered(design, service, users, model, distance))
-    own = _shares(service, _ordered(design, service, users, service.model, distance))
+    own = _shares(design, service, _ordered(design, service, users, service.model, distance))
     if not own:
         return (Choice(1.0, Map(serves)),)
     return tuple(
@@ -113,15 +113,35 @@ def _ordered(
         return tuple(sorted(reachable, key=lambda each: (reachable[each], each.id)))
 
     def rank(deployment: Deployment) -> tuple[int, float, str]:
-        homes = {deployment.id, deployment.node, *groups_around(design, deployment.node)}
-        place = next(k for k, target in enumerate(service.steering.targets) if target in homes)
-        return place, reachable[deployment], deployment.id
+        return _place(design, service, deployment), reachable[deployment], deployment.id
 
     return tuple(sorted(reachable, key=rank))
 
 
+def _by_weight(
+    design: Design, service: Service, ordered: Sequence[Deployment]
+) -> tuple[tuple[Deployment, float], ...]:
+    """A target's weight goes to the pools in it, by replicas; a pool counts with the first only."""
+    place = {each.id: _place(design, service, each) for each in ordered}
+    replicas: dict[int, int] = {}
+    for each in ordered:
+        replicas[place[each.id]] = replicas.get(place[each.id], 0) + each.replicas
+    weights = service.steering.weights
+    total = sum(weights[at] for at in replicas)
+    return tuple(
+        (each, weights[place[each.id]] / total * each.replicas / replicas[place[each.id]])
+        for each in ordered
+    )
+
+
+def _place(design: Design, service: Service, deployment: Deployment) -> int:
+    """Position of the first target that a pool is, or lies in."""
+    homes = {deployment.id, deployment.node, *groups_around(design, deployment.node)}
+    return next(k for k, target in enumerate(service.steering.targets) if target in homes)
+
+
 def _shares(
-    service: Service, ordered: Sequence[Deployment]
+    design: Design, service: Service, ordered: Sequence[Deployment]
 ) -> tuple[tuple[Deployment, float], ...]:
     if not ordered:
         return ()
@@ -129,9 +149,5 @@ def _shares(
         total = sum(each.replicas for each in ordered)
         return tuple((each, each.replicas / total) for each in ordered)
     if service.steering.policy == "weighted":
-        weight = dict(zip(service.steering.targets, service.steering.weights, strict=True))
-        weighted = [(each, weight.get(each.id, weight.get(each.node))) for each in ordered]
-        known = [(each, share) for each, share in weighted if share is not None]
-        total_weight = sum(share for _, share in known)
-        return tuple((each, share / total_weight) for each, share in known)
+        return _by_weight(design, service, ordered)
     return ((ordered[0], 1.0),)

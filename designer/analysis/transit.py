@@ -91,13 +91,16 @@ class Transit:
         return self._trips[key]
 
     def wait(self, edge: int, cls: str) -> Wait | None:
-        """What a packet of the class waits at the start of an edge; None for unknown capacity."""
+        """What a packet of the class waits at the start of an edge; None for unknown capacity.
+
+        A flow rides one member of a bundle, so it queues with that member's part of the load.
+        """
         if np.isnan(self.arrays.capacity_gbps[edge]):
             return None
         if edge not in self._waits:
             order = list(self.traffic.rules)
             loads = [self._class_load(edge, key) for key in order]
-            capacity = float(self.arrays.capacity_gbps[edge])
+            capacity = float(self.arrays.capacity_gbps[edge]) / int(self.arrays.members[edge])
             self._waits[edge] = dict(zip(order, priority_wait(loads, capacity), strict=True))
         return self._waits[edge][cls]
 
@@ -109,7 +112,7 @@ class Transit:
         if cls == "background":
             gbps += float(self.arrays.background_gbps[edge])
         return ClassLoad(
-            gbps,
+            gbps / int(self.arrays.members[edge]),
             ((rule.packet_bytes, 1.0),),
             rule.priority,
             rule.weight,

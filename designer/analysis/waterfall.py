@@ -15,30 +15,13 @@ import numpy as np
 from designer.analysis.bandwidth import Flows, Shares
 from designer.analysis.classes import ClassRule
 from designer.analysis.demand import Stream
+from designer.analysis.fanout import BalancingOf, FanOuts, fan_outs
 from designer.analysis.results import FlowResult
-from designer.graph.arrays import Arrays, Floats, Ints
-from designer.graph.fabric_patterns import hashing
+from designer.graph.arrays import Arrays, Flags, Floats, Ints
 from designer.graph.shares import usage
 
-ADAPTIVE_SHARE = 0.95
-"""What adaptive routing and spraying reach: one vendor's figure, an assumption elsewhere."""
-
-MOST_HASHED = 4096
-"""Above so many flows a link, collisions even out and the exact distribution is not needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Crossing:
-    """Edges that one instance's part of a stream crosses, with its rate on each (Gb/s)."""
-
-    edge: Ints
-    used: Floats
-    rate: float
-    first: Ints
-
-
-BalancingOf = Callable[[int], str]
-"""How the node of a vertex spreads flows: hash, flowlet, adaptive or spraying."""
+_SAME = "%.9g"
+"""Offers that agree to so many digits are equal: rounding must not choose the bottleneck."""
 
 
 def waterfalls(
@@ -53,199 +36,222 @@ def waterfalls(
     drawn_paths: Callable[[str, str], tuple[str, ...]],
 ) -> tuple[FlowResult, ...]:
     """One result a stream. `names` maps link ids to what people call them."""
-    room = _Room(arrays, flows, shares, streams, rules)
-    spread = _Spread(arrays, flows, balancing)
-    results = []
-    for at, stream in enumerate(streams):
-        worst = _worst_instance(arrays, flows, shares, at, room, spread, goodput[at])
-        results.append(
-            _result(arrays, stream, worst, names, drawn_paths(stream.source, stream.target))
-        )
-    return tuple(results)
+    ways = _ways(arrays, flows)
+    steps = _steps(arrays, flows, shares, streams, goodput, rules, balancing, ways)
+    worst = _worst_instances(ways, steps.effective)
+    return tuple(
+        _result(arrays, stream, steps, ways, worst.get(at), names, drawn_paths)
+        for at, stream in enumerate(streams)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """What each instance of a source crosses with its part of a stream.
+
+    A group is one instance's part of one stream; a pair is a group and an edge that it crosses,
+    in order of the groups.
+
+    flow: (kept,) flows that have a way; group: (kept,) theirs. stream, source, size: (groups,)
+    position of the stream, the instance, and how many flows. entry_pair: (entries,).
+    pair_group, edge: (pairs,). first: (groups,) first pair of each group. port: (pairs,) whether
+    the pair's edge leaves the source.
+    """
+
+    flow: Ints
+    group: Ints
+    stream: Ints
+    source: Ints
+    size: Ints
+    entry_pair: Ints
+    pair_group: Ints
+    edge: Ints
+    first: Ints
+    port: Flags
+
+
+def _ways(arrays: Arrays, flows: Flows) -> _Ways:
+    flow = np.flatnonzero(flows.routes.reachable)
+    stream, source = flows.stream[flow], flows.source[flow]
+    starts = np.ones(len(flow), dtype=bool)
+    starts[1:] = (np.diff(stream) != 0) | (np.diff(source) != 0)
+    group = np.cumsum(starts) - 1
+    group_of_flow = np.zeros(len(flows.stream), dtype=np.int64)
+    group_of_flow[flow] = group
+    routes = flows.routes
+    entry_group = np.repeat(group_of_flow, np.diff(routes.indptr))
+    width = max(arrays.edges, 1)
+    keys, entry_pair = np.unique(entry_group * width + routes.edge, return_inverse=True)
+    pair_group, edge = keys // width, keys % width
+    return _Ways(
+        flow,
+        group,
+        stream[starts],
+        source[starts],
+        np.bincount(group).astype(np.int64),
+        entry_pair.astype(np.int64),
+        pair_group,
+        edge,
+        np.searchsorted(pair_group, np.arange(int(starts.sum()))).astype(np.int64),
+        arrays.network.tail[edge] == source[starts][pair_group],
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The bars of one instance, payload Gb/s; None where a capacity on the way is not known."""
+    """The bars of each group, payload Gb/s; nan where a capacity on the way is not known.
 
-    port: float | None
-    overhead: float | None
-    balanced: float | None
-    contended: float | None
-    effective: float | None
-    limits: tuple[int, ...]
+    offer: (pairs,) what the group could send if this edge alone held it back.
+    """
 
-
-class _Room:
-    """What is left on each edge for a class beside all that it must not push aside."""
-
-    def __init__(
-        self,
-        arrays: Arrays,
-        flows: Flows,
-        shares: Shares,
-        streams: Sequence[Stream],
-        rules: Mapping[str, ClassRule],
-    ) -> None:
-        self.capacity = arrays.capacity_gbps
-        self.background = arrays.background_gbps
-        routes = flows.routes
-        urgency = np.array([rules[each.traffic_class].priority for each in streams])
-        self._taken: dict[tuple[int, bool], Floats] = {}
-        for priority in sorted({int(value) for value in urgency}):
-            chosen = (urgency <= priority)[flows.stream]
-            for seen, rates in (
-                (True, shares.rates_gbps),
-                (False, shares.without_background_gbps),
-            ):
-                mine = np.where(chosen, np.nan_to_num(rates, nan=0.0), 0.0)
-                self._taken[priority, seen] = usage(
-                    arrays.edges, routes.indptr, routes.edge, routes.share, mine
-                )
-        self._priority = [int(value) for value in urgency]
-
-    def slack(self, stream: int, edge: Ints, background: bool) -> Floats:
-        """(edges given,) Gb/s that no flow of the same or a more urgent class takes."""
-        taken = self._taken[self._priority[stream], background][edge]
-        free = self.capacity[edge] - taken
-        return free - self.background[edge] if background else free
-
-
-class _Spread:
-    """How well each vertex spreads flows over its equal next hops."""
-
-    def __init__(self, arrays: Arrays, flows: Flows, balancing: BalancingOf) -> None:
-        self._tail = arrays.network.tail
-        self._forwards = arrays.network.transit
-        self._balancing = balancing
-        self._hashed: dict[tuple[int, int], float] = {}
-        count = np.diff(flows.routes.indptr)
-        connections = np.repeat(flows.weight, count)
-        self._crossing = np.bincount(
-            flows.routes.edge, weights=connections * flows.routes.share, minlength=arrays.edges
-        )
-
-    def efficiency(self, edge: Ints) -> float:
-        """The least share of its ideal that the worst flow gets at a fan-out on the way."""
-        worst = 1.0
-        tails = self._tail[edge]
-        for vertex in np.unique(tails):
-            fan = edge[tails == vertex]
-            # A terminal's ports are chosen by what runs on it, not by a hash on its way.
-            if len(fan) > 1 and self._forwards[vertex]:
-                worst = min(worst, self._at(int(vertex), fan))
-        return worst
-
-    def _at(self, vertex: int, fan: Ints) -> float:
-        how = self._balancing(vertex)
-        if how in ("adaptive", "spraying"):
-            return ADAPTIVE_SHARE
-        flows = max(1, round(float(self._crossing[fan].sum())))
-        if how == "flowlet" or flows > MOST_HASHED:
-            return 1.0 if flows > MOST_HASHED else ADAPTIVE_SHARE
-        if flows == 1:
-            return 1.0
-        key = (flows, len(fan))
-        if key not in self._hashed:
-            self._hashed[key] = hashing(*key).worst_mean
-        return self._hashed[key]
-
-
-def _worst_instance(
-    arrays: Arrays,
-    flows: Flows,
-    shares: Shares,
-    stream: int,
-    room: _Room,
-    spread: _Spread,
-    goodput: float,
-) -> _Steps | None:
-    chosen = np.flatnonzero((flows.stream == stream) & flows.routes.reachable)
-    worst: _Steps | None = None
-    for source in np.unique(flows.source[chosen]):
-        mine = chosen[flows.source[chosen] == source]
-        steps = _steps(arrays, flows, shares, stream, mine, room, spread, goodput)
-        if worst is None or _least(steps) < _least(worst):
-            worst = steps
-    return worst
-
-
-def _least(steps: _Steps) -> float:
-    return -1.0 if steps.effective is None else steps.effective
-
-
-def _crossing(arrays: Arrays, flows: Flows, rates: Floats, mine: Ints) -> _Crossing:
-    """Edges of some flows of one instance; a flow of no rate counts as one unit."""
-    routes = flows.routes
-    entries = np.concatenate([np.arange(routes.indptr[k], routes.indptr[k + 1]) for k in mine])
-    owner = np.repeat(mine, np.diff(routes.indptr)[mine])
-    rate = np.nan_to_num(rates[mine], nan=0.0)
-    total = float(rate.sum())
-    unit = np.where(total > 0, rates, 1.0)
-    edge, place = np.unique(routes.edge[entries], return_inverse=True)
-    part = np.nan_to_num(unit[owner]) * routes.share[entries]
-    used = np.bincount(place, weights=part).astype(np.float64)
-    first = edge[arrays.network.tail[edge] == flows.source[mine[0]]]
-    return _Crossing(edge.astype(np.int64), used, total if total > 0 else float(len(mine)), first)
+    port: Floats
+    overhead: Floats
+    balanced: Floats
+    contended: Floats
+    effective: Floats
+    offer: Floats
 
 
 def _steps(
     arrays: Arrays,
     flows: Flows,
     shares: Shares,
-    stream: int,
-    mine: Ints,
-    room: _Room,
-    spread: _Spread,
-    goodput: float,
+    streams: Sequence[Stream],
+    goodput: Sequence[float],
+    rules: Mapping[str, ClassRule],
+    balancing: BalancingOf,
+    ways: _Ways,
 ) -> _Steps:
-    seen = _crossing(arrays, flows, shares.rates_gbps, mine)
-    port = _known(float(arrays.capacity_gbps[seen.first].sum()))
-    if port is None or np.isnan(arrays.capacity_gbps[seen.edge]).any():
-        return _Steps(port, None if port is None else port * goodput, None, None, None, ())
-    overhead = port * goodput
-    balanced = overhead * spread.efficiency(seen.edge)
+    groups = len(ways.stream)
+    capacity = arrays.capacity_gbps[ways.edge]
+    port: Floats = np.bincount(ways.pair_group, np.where(ways.port, capacity, 0.0), groups).astype(
+        np.float64
+    )
+    payload = np.array(goodput, dtype=float)[ways.stream]
+    overhead = port * payload
+    fans = fan_outs(arrays, flows, balancing)
+    efficiency, spread = _spread(fans, flows, ways, port)
+    urgency = np.array([rules[each.traffic_class].priority for each in streams], dtype=np.int64)
     offers = []
-    for rates, background in ((shares.without_background_gbps, False), (shares.rates_gbps, True)):
-        way = _crossing(arrays, flows, rates, mine)
-        carried = np.nan_to_num(rates[mine]).sum() > 0
-        held = way.used if carried else np.zeros_like(way.used)
-        offer = way.rate * (room.slack(stream, way.edge, background) + held) / way.used
-        offers.append((way.edge, np.maximum(offer, 0.0) * goodput))
-    contended = min(balanced, float(offers[0][1].min()))
-    effective = min(contended, float(offers[1][1].min()))
+    for rates, background in ((shares.without_background_gbps, 0.0), (shares.rates_gbps, 1.0)):
+        taken = _taken(arrays, flows, rates, urgency, ways)
+        free = capacity - taken - background * arrays.background_gbps[ways.edge]
+        offers.append(_offers(flows, rates, ways, free) * efficiency * payload[ways.pair_group])
+    known = ~np.isnan(_least(ways, capacity))
+    balanced = np.where(known, overhead * _least(ways, spread), np.nan)
+    contended = np.minimum(balanced, _least(ways, offers[0]))
+    effective = np.minimum(contended, _least(ways, offers[1]))
+    held = np.minimum(offers[1], overhead[ways.pair_group] * spread)
     return _Steps(
-        port, overhead, balanced, contended, effective, _limits(arrays, *offers[1], balanced, seen)
+        port,
+        overhead,
+        balanced,
+        contended,
+        effective,
+        np.where(spread < 1.0, held, offers[1]),
     )
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value
+def _spread(fans: FanOuts, flows: Flows, ways: _Ways, port: Floats) -> tuple[Floats, Floats]:
+    """Losses by pair: of what spraying gives there, and of the whole port's rate.
+
+    Collisions on a fan-out cost nothing while its fullest edge still has room for all that the
+    ports send: a connection then gets its part of the port.
+    """
+    efficiency, worst = np.ones(len(ways.edge)), np.full(len(ways.edge), np.inf)
+    np.minimum.at(efficiency, ways.entry_pair, fans.efficiency)
+    np.minimum.at(worst, ways.entry_pair, fans.worst_gbps)
+    connections = np.bincount(ways.group, flows.weight[ways.flow], len(ways.stream))
+    part = port / np.maximum(connections, 1.0)
+    with np.errstate(invalid="ignore"):
+        spread = np.maximum(efficiency, np.minimum(worst / part[ways.pair_group], 1.0))
+    return efficiency, spread
+
+
+def _taken(arrays: Arrays, flows: Flows, rates: Floats, urgency: Ints, ways: _Ways) -> Floats:
+    """(pairs,) Gb/s that flows of the same and more urgent classes take of the edge."""
+    routes = flows.routes
+    taken = np.zeros(len(ways.edge))
+    own = urgency[ways.stream][ways.pair_group]
+    got = np.nan_to_num(rates, nan=0.0)
+    for priority in np.unique(own):
+        chosen = np.where((urgency <= priority)[flows.stream], got, 0.0)
+        used = usage(arrays.edges, routes.indptr, routes.edge, routes.share, chosen)
+        mine = own == priority
+        taken[mine] = used[ways.edge[mine]]
+    return taken
+
+
+def _offers(flows: Flows, rates: Floats, ways: _Ways, free: Floats) -> Floats:
+    """(pairs,) Gb/s of the whole group until the edge is full; one of no rate spreads evenly.
+
+    free: (pairs,) what is left of the edge beside the group's own and all that it must not push
+    aside.
+    """
+    groups = len(ways.stream)
+    rate = np.nan_to_num(rates, nan=0.0)
+    total = np.bincount(ways.group, rate[ways.flow], groups)
+    group_of_flow = np.zeros(len(rates), dtype=np.int64)
+    group_of_flow[ways.flow] = ways.group
+    unit = np.where(total[group_of_flow] > 0, rate, 1.0)
+    whole = np.where(total > 0, total, ways.size)[ways.pair_group]
+    entries = np.repeat(unit, np.diff(flows.routes.indptr)) * flows.routes.share
+    used = np.bincount(ways.entry_pair, entries, len(ways.edge))
+    held = np.where(total[ways.pair_group] > 0, used, 0.0)
+    with np.errstate(divide="ignore"):
+        # Where none of the group's rate goes, the edge does not hold it back.
+        return np.where(used > 0, whole * np.maximum(free + held, 0.0) / used, np.inf)
+
+
+def _least(ways: _Ways, by_pair: Floats) -> Floats:
+    """(groups,) the least of the group's pairs; nan where one is."""
+    if not len(ways.first):
+        return np.zeros(0)
+    least: Floats = np.minimum.reduceat(by_pair, ways.first)
+    return least
+
+
+def _worst_instances(ways: _Ways, effective: Floats) -> dict[int, int]:
+    """Stream to the group that gets least; one that is not known comes before all others."""
+    rank = np.where(np.isnan(effective), -1.0, effective)
+    order = np.lexsort((rank, ways.stream))
+    streams, first = np.unique(ways.stream[order], return_index=True)
+    return dict(zip(streams.tolist(), order[first].tolist(), strict=True))
 
 
 def _limits(
-    arrays: Arrays, edge: Ints, offer: Floats, balanced: float, seen: _Crossing
-) -> tuple[int, ...]:
-    """An edge of each drawn link on the way, tightest first; the port stands for its own loss."""
-    least: dict[int, tuple[float, int]] = {}
-    ports = set(seen.first.tolist())
-    for k, gbps in zip(edge.tolist(), offer.tolist(), strict=True):
-        value = min(gbps, balanced) if k in ports else gbps
-        drawn = int(arrays.link[k])
-        if drawn not in least or value < least[drawn][0]:
-            least[drawn] = (value, k)
-    return tuple(k for _, k in sorted(least.values()))
+    arrays: Arrays, steps: _Steps, ways: _Ways, group: int, path: tuple[str, ...]
+) -> list[str]:
+    """The drawn links that a group crosses, tightest first; of equal ones the first on the way."""
+    if np.isnan(steps.effective[group]):
+        return []
+    place = {key: at for at, key in enumerate(path)}
+    mine = slice(*np.searchsorted(ways.pair_group, (group, group + 1)))
+    least: dict[str, float] = {}
+    for edge, gbps in zip(ways.edge[mine].tolist(), steps.offer[mine].tolist(), strict=True):
+        key = arrays.link_of(edge)
+        least[key] = min(gbps, least.get(key, np.inf))
+    return sorted(
+        least, key=lambda key: (float(_SAME % least[key]), place.get(key, len(path)), key)
+    )
 
 
 def _result(
     arrays: Arrays,
     stream: Stream,
-    steps: _Steps | None,
+    steps: _Steps,
+    ways: _Ways,
+    group: int | None,
     names: Mapping[str, str],
-    path: tuple[str, ...],
+    drawn_paths: Callable[[str, str], tuple[str, ...]],
 ) -> FlowResult:
-    limits = [arrays.link_of(edge) for edge in steps.limits[:2]] if steps else []
+    path = drawn_paths(stream.source, stream.target)
+    limits = [] if group is None else _limits(arrays, steps, ways, group, path)
     bottleneck = limits[0] if limits else None
+
+    def bar(gbps: Floats) -> float | None:
+        return None if group is None or np.isnan(gbps[group]) else float(gbps[group])
+
     return FlowResult(
         id=stream.id,
         service=stream.service,
@@ -255,11 +261,11 @@ def _result(
         path=path,
         flows=stream.connections,
         demand_gbps=stream.payload_gbps,
-        port_gbps=steps.port if steps else None,
-        after_overhead_gbps=steps.overhead if steps else None,
-        after_balancing_gbps=steps.balanced if steps else None,
-        after_contention_gbps=steps.contended if steps else None,
-        effective_gbps=steps.effective if steps else None,
+        port_gbps=bar(steps.port),
+        after_overhead_gbps=bar(steps.overhead),
+        after_balancing_gbps=bar(steps.balanced),
+        after_contention_gbps=bar(steps.contended),
+        effective_gbps=bar(steps.effective),
         bottleneck=bottleneck,
         bottleneck_name=names.get(bottleneck, bottleneck) if bottleneck else None,
         next_bottleneck=limits[1] if len(limits) > 1 else None,

@@ -117,13 +117,15 @@ class Demand(Frozen):
 
     @model_validator(mode="after")
     def _whole_day(self) -> Demand:
-        if len(self.day) not in (0, 24):
-            raise ValueError("a day has 24 hourly values; give 24 or none")
-        if self.day and max(self.day) <= 0:
-            raise ValueError(
-                "the hourly values are all zero; leave the day out or give one above 0"
-            )
+        _check_day(self.day)
         return self
+
+
+def _check_day(day: tuple[float, ...]) -> None:
+    if len(day) not in (0, 24):
+        raise ValueError("a day has 24 hourly values; give 24 or none")
+    if day and max(day) <= 0:
+        raise ValueError("the hourly values are all zero; leave the day out or give one above 0")
 
 
 class Slo(Frozen):
@@ -322,6 +324,11 @@ class Flow(Item):
     """Parallel connections, which count for hashing and for shares."""
     owner: Id | None = None
     """Service that it belongs to."""
+
+    @model_validator(mode="after")
+    def _whole_day(self) -> Flow:
+        _check_day(self.day)
+        return self
 
 
 for _kind in (Series, Parallel, Repeat, Choice, Branch, Retry, Hedge, Service):
