@@ -72,7 +72,7 @@ def legend_width_px(overlay: Overlay | None) -> float:
     top = (
         width_px(legend.title, NAME_PX, 600)
         + 16
-        + width_px(_note(overlay), VALUE_PX, 400, "tabular")
+        + width_px(overlay_note(overlay), VALUE_PX, 400, "tabular")
     )
     scale = _SCALE_PX + 28 + max(60.0, width_px(legend.dashed or legend.marked, VALUE_PX) + 20)
     return max(240.0, top + 24, scale + 24)
@@ -88,7 +88,7 @@ def draw_legend(overlay: Overlay | None, corner: Point, theme: Theme) -> Iterato
     yield Rect(_LEGEND, _LEGEND, x + 0.5, y + 0.5, width - 1, height - 1, 6, ground, border)
     first, second = theme.colour("text.primary"), theme.colour("text.secondary")
     title = overlay.legend.title if overlay else "Links"
-    note = _note(overlay) if overlay else "width by capacity, b/s"
+    note = overlay_note(overlay) if overlay else "width by capacity, b/s"
     yield Text(_LEGEND, _LEGEND, x + 12, y + 18, title, NAME_PX, first, 600)
     right = x + width - 12
     yield Text(_LEGEND, _LEGEND, right, y + 18, note, VALUE_PX, second, 400, "end", "tabular")
@@ -97,8 +97,13 @@ def draw_legend(overlay: Overlay | None, corner: Point, theme: Theme) -> Iterato
     yield from _widths((x + 12, y + height - 12), theme)
 
 
-def _note(overlay: Overlay) -> str:
-    return f"{overlay.legend.note}, revision {overlay.revision}"
+def overlay_note(overlay: Overlay) -> str:
+    """What the overlay rests on; the revision where it has a number."""
+    return (
+        f"{overlay.legend.note}, revision {overlay.revision}"
+        if overlay.revision
+        else overlay.legend.note
+    )
 
 
 def _scale(legend: Legend, corner: Point, theme: Theme) -> Iterator[Primitive]:

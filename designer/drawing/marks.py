@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from designer.drawing.badges import LEGEND_HEIGHT_PX, draw_legend, legend_width_px
+from designer.drawing.badges import LEGEND_HEIGHT_PX, draw_legend, legend_width_px, overlay_note
 from designer.drawing.boxes import Sheet, draw_groups, draw_lanes, draw_leaves
 from designer.drawing.captions import totals_by_group, totals_by_lane
 from designer.drawing.display import Line, Picture, Primitive, Rect, Stroke, Text
@@ -162,9 +162,7 @@ def _alternative(sheet: Sheet, overlay: Overlay | None) -> str:
             reverse=True,
         )[:3]
         said = ", ".join(f"{_named(sheet, key)} {label}" for _, key, label in most)
-        words += (
-            f" Overlay {overlay.legend.title}, {overlay.legend.note}, revision {overlay.revision}"
-        )
+        words += f" Overlay {overlay.legend.title}, {overlay_note(overlay)}"
         words += f"; highest: {said}." if said else "."
     return safe(words)
 

@@ -207,6 +207,9 @@ def _percent(share: float) -> str:
     percent = share * 100
     if 0 < percent < 1:
         return "< 1 %"
+    if percent != 100 and abs(percent - 100) < 1:
+        shown = f"{percent:.1f} %"
+        return shown if shown != "100.0 %" else f"{'>' if percent > 100 else '<'} 100 %"
     return f"{percent:,.0f} %"
 
 

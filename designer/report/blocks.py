@@ -29,6 +29,7 @@ class Heading:
 
     text: str
     level: Literal[2, 3] = 2
+    new_page: bool = False
     kind: Literal["heading"] = "heading"
 
 

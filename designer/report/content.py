@@ -98,10 +98,16 @@ def _drawings(topology: Topology, results: Results, pictures: Sequence[Picture])
         return []
     whole = [Drawing(f"Whole design. {each.title}".strip(), each) for each in pictures]
     parts = [
-        Drawing(f"{each.title}, and what it is linked to.", each)
+        Drawing(" and what it is linked to".join(_name_and_question(each)), each)
         for each in sheets(topology, results)
     ]
     return [Section("Drawing", (*whole, *parts))]
+
+
+def _name_and_question(picture: Picture) -> tuple[str, str]:
+    """What a drawing shows, and the question that its overlay answers."""
+    name, colon, question = picture.title.rpartition(":")
+    return (name, f"{colon}{question}") if colon else (picture.title, "")
 
 
 def _paged(section: Section) -> Section:

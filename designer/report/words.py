@@ -59,7 +59,8 @@ def signed_ms(value: float | None) -> str:
         return UNKNOWN
     if abs(value) < 0.05:
         return "0 ms"
-    return f"{'+' if value > 0 else ''}{prose_ms(value)}"
+    shown = prose_ms(round(value, 1) if abs(value) < 100 else value)
+    return f"{'+' if value > 0 else ''}{shown}"
 
 
 def prose_ms(value: float | None, *, at_least: bool = False) -> str:
@@ -88,6 +89,16 @@ def chance(probability: float | None) -> str:
 def percent(share: float | None, places: int = 0) -> str:
     """A share as a percentage."""
     return UNKNOWN if share is None else f"{_minus(f'{share * 100:.{places}f}')} %"
+
+
+def load(share: float | None) -> str:
+    """A link's load as a percentage; small ones are not nothing, and near 100 the side counts."""
+    if share is not None and 0 < share < 0.01:
+        return "< 1 %"
+    if share is None or share == 1 or abs(share - 1) >= 0.01:
+        return percent(share)
+    shown = percent(share, 1)
+    return shown if shown != "100.0 %" else f"{'>' if share > 1 else '<'} 100 %"
 
 
 def rate(gbps: float | None) -> str:

@@ -203,6 +203,7 @@ def test_words() -> None:
     assert prose_ms(1_554.0) == "1,550 ms"
     assert prose_ms(9_999.0) == "10 s"
     assert signed_ms(-0.04) == signed_ms(0.04) == "0 ms"
+    assert signed_ms(0.962) == "+1 ms"
     assert signed_ms(11_870.1) == "+11.9 s"
     assert (chance(1.0), chance(0.0), chance(0.62)) == ("> 99 %", "< 1 %", "62 %")
     assert rate(46.4149) == "46.4 Gb/s"
@@ -227,8 +228,13 @@ def test_what_rounds_to_nothing_is_summed_by_tier(design: Topology, full: Result
     made = review(design, full.model_copy(update={"services": (one,)}))
     table = next(t for t in blocks(made, "Latency budget", Table) if "by segment" in t.caption)
     assert len(table.rows) == len(before.budget) + 1
-    other = next(row for row in table.rows if row.cells[0].text.startswith("other"))
-    assert [cell.text for cell in other.cells[1:5]] == ["30 segments", "0.6", "1.2", "1.4"]
+    other = next(row for row in table.rows if row.cells[0].text == "other")
+    assert [cell.text for cell in other.cells[1:5]] == [
+        "30 segments under 0.05 ms",
+        "0.6",
+        "1.2",
+        "1.4",
+    ]
     assert other.tier == "transport"
     shown = math.fsum(float(row.cells[3].text) for row in table.rows)
     assert shown == pytest.approx(224.0 + 1.2, abs=0.05 * len(table.rows))
@@ -247,5 +253,5 @@ def test_equal_flows_of_several_services_share_a_line(design: Topology, full: Re
     twin = first.model_copy(update={"id": "twin", "service": "sother"})
     made = review(design, full.model_copy(update={"flows": (*full.flows, twin)}))
     table = next(t for t in blocks(made, "Effective bandwidth", Table) if "every flow" in t.caption)
-    assert column(table, 1)[0] == "Voice assistant 8B, sother"
+    assert column(table, 1)[0] == "Voice assistant 8B and 1 more"
     assert len(table.rows) == len(full.flows)

@@ -22,6 +22,7 @@ from designer.report.blocks import (
 from designer.report.words import (
     UNKNOWN,
     Names,
+    load,
     ms,
     percent,
     plural,
@@ -32,6 +33,8 @@ from designer.report.words import (
 
 MOST_CHARTS: Final = 6
 MOST_LINKS: Final = 30
+LEAST_LINKS: Final = 5
+_LEAST_SHOWN: Final = 0.01
 _STEPS: Final = (
     ("Port", "port_gbps"),
     ("Less protocol overhead", "after_overhead_gbps"),
@@ -66,7 +69,7 @@ class _Stream:
 
     def whose(self, names: Names) -> str:
         """The services that it belongs to."""
-        return names.several(self.services, 2) if self.services else "all"
+        return names.several(self.services, 1) if self.services else "all"
 
 
 def _streams(flows: Sequence[FlowResult]) -> list[_Stream]:
@@ -161,13 +164,14 @@ def _links(links: Sequence[LinkResult], names: Names, limit: float) -> Iterable[
     if unknown:
         said += f" The load share of {unknown:,} is unknown: capacity or demand is missing."
     yield Paragraph(said)
+    busy = sum(1 for link in known if (link.utilisation or 0.0) >= _LEAST_SHOWN)
+    shown = min(MOST_LINKS, max(busy, LEAST_LINKS))
     if known:
-        yield _link_table(known[:MOST_LINKS], names)
-    rest = known[MOST_LINKS:]
+        yield _link_table(known[:shown], names)
+    rest = known[shown:]
     if rest:
         yield Paragraph(
-            f"The other {len(rest):,} known directions carry "
-            f"{percent(rest[0].utilisation)} or less.",
+            f"The other {len(rest):,} known directions carry {load(rest[0].utilisation)} or less.",
             "note",
         )
 
@@ -191,13 +195,13 @@ def _link_table(links: Sequence[LinkResult], names: Names) -> Table:
 def _link_row(link: LinkResult, names: Names, timed: bool) -> Row:
     share = link.utilisation or 0.0
     classes = sorted(link.load_gbps.items(), key=lambda pair: (-pair[1], pair[0]))
-    carries = ", ".join(f"{names.of(name)} {rate(load)}" for name, load in classes[:2] if load)
+    carries = ", ".join(f"{names.of(name)} {rate(gbps)}" for name, gbps in classes[:2] if gbps)
     return Row(
         (
             Cell(names.by_id.get(link.id) or link.name or link.id),
             Cell(f"{names.of(link.source)} to {names.of(link.target)}"),
             Cell(rate(link.capacity_gbps)),
-            Cell(percent(share)),
+            Cell(load(share)),
             Cell("", bar=min(1.0, share)),
             *([Cell(ms(link.queue_wait_p95_us))] if timed else []),
             Cell(carries),
@@ -253,4 +257,4 @@ def _ratios(found: Oversubscription) -> Iterable[Block]:
 
 
 def _ratio(value: float) -> str:
-    return f"{quantity(value, '')}:1"
+    return f"{value:,.0f}:1" if value >= 1000 else f"{quantity(value, '')}:1"

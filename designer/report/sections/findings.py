@@ -58,7 +58,7 @@ def _blocks(findings: Sequence[Finding], names: Names) -> Iterable[Block]:
     yield Table(
         "Accepted by the project, with reason and owner.",
         (
-            Column("Rule", share=1.2), Column("Severity"), Column("Finding", share=2.6),
+            Column("Rule"), Column("Severity"), Column("Finding", share=2.6),
             Column("Where", share=1.4), Column("Reason and owner", share=2.2),
         ),
         tuple(

@@ -49,8 +49,8 @@ from designer.report.words import (
     verdict,
 )
 
-_SOURCE_PX: Final = 300.0
-"""Two lines of the column; the whole source stands among the assumptions."""
+_SOURCE_PX: Final = 150.0
+"""One line of the column; the whole source stands among the assumptions."""
 
 
 def section(results: Results, names: Names) -> Section:
@@ -67,7 +67,7 @@ def section(results: Results, names: Names) -> Section:
 
 def _service(service: ServiceResult, results: Results, names: Names) -> list[Block]:
     name = service.name or service.id
-    blocks: list[Block] = [Heading(f"{name}, time to first token")]
+    blocks: list[Block] = [Heading(f"{name}, time to first token", new_page=True)]
     blocks += [verdict_callout(slo, service) for slo in service.slo]
     if not service.slo:
         blocks.append(
@@ -163,15 +163,14 @@ def _segments(service: ServiceResult, names: Names) -> Table:
             rows.append(Row((*where, *_times([row], places), *cells), tier))
         if small:
             kind, _ = _weakest(small)
-            what = f"other, under {least:g} ms each"
             cells = (Cell(kind, fact=kind), Cell(""))
-            count = plural(len(small), "segment")
-            rows.append(Row((Cell(what), Cell(count), *_times(small, places), *cells), tier))
+            count = f"{plural(len(small), 'segment')} under {least:g} ms"
+            rows.append(Row((Cell("other"), Cell(count), *_times(small, places), *cells), tier))
     return Table(
         "The same by segment, in ms, in the order of the path; every source stands whole among "
         "the assumptions.",
         (
-            Column("Segment", share=1.6), Column("Where", share=1.5), Column("p50", "right"),
+            Column("Segment", share=1.2), Column("Where", share=1.9), Column("p50", "right"),
             Column("p95", "right", strong=True), Column("p99", "right"), Column("Rests on"),
             Column("Source", share=2.0),
         ),

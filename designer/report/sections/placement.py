@@ -61,7 +61,7 @@ def _plan(placement: Placement, names: Names) -> Table:
     return Table(
         "Recommended replicas.",
         (
-            Column("Service", share=1.6), Column("Site", share=1.2), Column("Model", share=1.2),
+            Column("Service", share=1.6), Column("Site", share=1.2), Column("Model"),
             Column("GPU"), Column("TP", "right"), Column("Replicas", "right", strong=True),
             Column("GPUs", "right"), Column("USD a month", "right"), Column("Serves", share=1.4),
         ),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from designer.analysis.results import Results, ServiceResult, SloResult
+from designer.drawing.captions import accelerator_words
 from designer.drawing.text import fitted
 from designer.report.blocks import Block, Cell, Column, Heading, Paragraph, Row, Section, Table
 from designer.report.sections.findings import callout, worst_first
@@ -14,15 +15,20 @@ from designer.report.words import (
     WORST_FIRST,
     Names,
     chance,
+    percent,
     plural,
     promise,
     prose_ms,
     signed_ms,
+    usd,
 )
 
 TITLE: Final = "Summary"
 MOST_VERDICTS: Final = 10
 MOST_FINDINGS: Final = 3
+MOST_STRESSES: Final = 3
+MOST_ROWS: Final = 12
+"""Of both tables together; the plan gives way to the verdicts."""
 _NAME_PX: Final = 240.0
 _LINE_PX: Final = 1000.0
 """Room for two lines, so that the summary keeps to its page; the sections have the whole text."""
@@ -31,7 +37,13 @@ _LINE_PX: Final = 1000.0
 def section(results: Results, names: Names) -> Section:
     """One page: the worst verdicts first, three findings, and what to do."""
     return Section(
-        TITLE, (*_verdicts(results), *_findings(results, names), *_advice(results, names))
+        TITLE,
+        (
+            *_verdicts(results),
+            *_stress(results, names),
+            *_findings(results, names),
+            *_advice(results, names),
+        ),
     )
 
 
@@ -56,10 +68,40 @@ def _verdicts(results: Results) -> Iterable[Block]:
         ),
         tuple(_row(service, slo) for service, slo in ordered[:MOST_VERDICTS]),
     )  # fmt: skip
+    yield from _room(pairs)
     rest = ordered[MOST_VERDICTS:]
     if rest:
         words = sorted({VERDICTS[slo.verdict].lower() for _, slo in rest})
         yield Paragraph(f"{len(rest)} more in the latency budget: {', '.join(words)}.", "note")
+
+
+def _room(pairs: list[tuple[ServiceResult, SloResult]]) -> Iterable[Block]:
+    """The promise with the least room left, of those whose time is known."""
+    known = [pair for pair in pairs if pair[1].headroom_ms is not None]
+    if known:
+        service, slo = min(known, key=lambda pair: (pair[1].headroom_ms or 0.0) / pair[1].limit_ms)
+        left = slo.headroom_ms or 0.0
+        share = percent(abs(left) / slo.limit_ms)
+        side = "left" if left >= 0 else "too much"
+        name = _short(service.name or service.id, _NAME_PX)
+        yield Paragraph(
+            f"Least room: {name}, {promise(slo)}, {prose_ms(abs(left))} {side} ({share})."
+        )
+
+
+def _stress(results: Results, names: Names) -> Iterable[Block]:
+    """The scenarios under which promises are in doubt, the worst first."""
+    doubt = [found for found in results.scenarios if found.verdict not in ("meets", "likely")]
+    doubt.sort(key=lambda found: WORST_FIRST.index(found.verdict))
+    by_name: dict[str, list[str]] = {}
+    for found in doubt:
+        said = f"{names.of(found.service)} {VERDICTS[found.verdict].lower()}"
+        by_name.setdefault(found.name or found.id, []).append(said)
+    for name, words in list(by_name.items())[:MOST_STRESSES]:
+        yield Paragraph(_short(f"Under “{name}”: {', '.join(words)}.", _LINE_PX))
+    if results.scenarios and not doubt:
+        count = plural(len({found.id for found in results.scenarios}), "scenario")
+        yield Paragraph(f"Every promise holds, or is likely to, in {count}.")
 
 
 def _count(pairs: list[tuple[ServiceResult, SloResult]]) -> str:
@@ -89,8 +131,12 @@ def _row(service: ServiceResult, slo: SloResult) -> Row:
 def _findings(results: Results, names: Names) -> Iterable[Block]:
     ordered = worst_first(results.findings)
     yield Heading("Findings that matter")
+    excluded = sum(1 for finding in results.findings if finding.excluded is not None)
     if not ordered:
-        yield Paragraph("The rule check has nothing to object.")
+        accepted = (
+            f" beyond {plural(excluded, 'finding')} excluded with a reason" if excluded else ""
+        )
+        yield Paragraph(f"The rule check has nothing to object{accepted}.")
         return
     for finding in ordered[:MOST_FINDINGS]:
         whole = callout(finding, names)
@@ -110,6 +156,10 @@ def _advice(results: Results, names: Names) -> Iterable[Block]:
     yield Heading("Recommendation")
     if results.placement.status != "not_asked":
         yield Paragraph(_short(recommendation(results.placement, names), 2 * _LINE_PX))
+    judged = sum(len(service.slo) for service in results.services)
+    room = MOST_ROWS - min(judged, MOST_VERDICTS)
+    if results.placement.replicas and room > 2:
+        yield _plan(results, names, room)
     best = [
         (service, change)
         for service in results.services
@@ -128,3 +178,31 @@ def _advice(results: Results, names: Names) -> Iterable[Block]:
         )
     elif results.placement.status == "not_asked" and not best:
         yield Paragraph("Nothing to change was found.")
+
+
+def _plan(results: Results, names: Names, room: int) -> Table:
+    """Where each service should be hosted, beside where the design serves it from."""
+    today = {service.id: service.served_from for service in results.services}
+    plans = results.placement.replicas
+    rest = len(plans) - room
+    return Table(
+        "What to host where, and where the design serves it from now."
+        + (f" {rest} more in the section on placement." if rest > 0 else ""),
+        (
+            Column("Service", share=1.5), Column("Host at", share=1.5, strong=True),
+            Column("GPUs", "right"), Column("USD a month", "right"),
+            Column("Served from now", share=2.0),
+        ),
+        tuple(
+            Row(
+                (
+                    Cell(_short(names.of(plan.service), _NAME_PX)),
+                    Cell(_short(names.of(plan.site), _NAME_PX)),
+                    Cell(f"{plan.gpus:,} × {accelerator_words(plan.accelerator)}"),
+                    Cell(usd(plan.usd_per_month).removeprefix("USD ")),
+                    Cell(_short(names.several(today.get(plan.service, ()), 1), _NAME_PX)),
+                )
+            )
+            for plan in plans[:room]
+        ),
+    )  # fmt: skip
