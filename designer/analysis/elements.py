@@ -24,6 +24,9 @@ DEFAULT_MEDIUM: Final = "smf"
 DEFAULT_ROUTE_FACTOR: Final = 1.3
 """Route length over great circle on land where nobody said more (a guess)."""
 
+ACCESS_HEADS: Final = frozenset(("base_station", "olt", "cmts", "access_point"))
+"""Where an access medium's round trip ends: what they take is part of it."""
+
 _KINDS: Final[dict[str, FactKind]] = {
     "given": "given",
     "catalogue": "catalogue",
@@ -108,6 +111,8 @@ class Elements:
             fact = _said(row.forwarding_us.middle(), row.provenance())
             return self._noted(node.id, "forwarding_us", fact)
         default = self.catalogue.default_forwarding_us(node.kind)
+        if default is None and node.kind in ACCESS_HEADS:
+            return Fact(0.0, "derived", "within the round trip of the access medium")
         if default is None:
             return Fact(None, "unknown", f"no figure for a {node.kind.replace('_', ' ')}")
         fact = _said(default.range.middle(), default.provenance)

@@ -182,6 +182,8 @@ class FlowResult(Result):
     after_balancing_gbps: float | None
     after_contention_gbps: float | None
     effective_gbps: float | None
+    slowest_pair_gbps: float | None = None
+    """Of a flow that takes what is left: what the slowest pair of instances gets."""
     bottleneck: str | None
     bottleneck_name: str | None = None
     next_bottleneck: str | None = None

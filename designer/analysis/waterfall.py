@@ -101,7 +101,8 @@ def _ways(arrays: Arrays, flows: Flows) -> _Ways:
 class _Steps:
     """The bars of each group, payload Gb/s; nan where a capacity on the way is not known.
 
-    offer: (pairs,) what the group could send if this edge alone held it back.
+    offer: (pairs,) what the group could send if this edge alone held it back. slowest: what the
+    flow of one pair of instances gets that gets least: a collective is as slow as that one.
     """
 
     port: Floats
@@ -110,6 +111,7 @@ class _Steps:
     contended: Floats
     effective: Floats
     offer: Floats
+    slowest: Floats
 
 
 def _steps(
@@ -149,7 +151,15 @@ def _steps(
         contended,
         effective,
         np.where(spread < 1.0, held, offers[1]),
+        np.where(known, _slowest(shares.rates_gbps, ways) * payload, np.nan),
     )
+
+
+def _slowest(rates: Floats, ways: _Ways) -> Floats:
+    """(groups,) the least rate of the group's flows, Gb/s on the wire."""
+    least = np.full(len(ways.stream), np.inf)
+    np.minimum.at(least, ways.group, rates[ways.flow])
+    return least
 
 
 def _spread(fans: FanOuts, flows: Flows, ways: _Ways, port: Floats) -> tuple[Floats, Floats]:
@@ -266,6 +276,7 @@ def _result(
         after_balancing_gbps=bar(steps.balanced),
         after_contention_gbps=bar(steps.contended),
         effective_gbps=bar(steps.effective),
+        slowest_pair_gbps=bar(steps.slowest) if stream.payload_gbps is None else None,
         bottleneck=bottleneck,
         bottleneck_name=names.get(bottleneck, bottleneck) if bottleneck else None,
         next_bottleneck=limits[1] if len(limits) > 1 else None,

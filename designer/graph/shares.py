@@ -148,7 +148,7 @@ def two_level(
     rates, limit = np.zeros(len(rows.demand)), np.full(len(rows.demand), -1, np.int64)
     left, settled, rounds = rows.capacity, True, 0
     for chosen, part in _in_turn(rows, urgency[member]):
-        one = _iterate(_with_capacity(part, left), member[chosen], heft)
+        one = _classes(_with_capacity(part, left), member[chosen], heft)
         rates[chosen], limit[chosen] = one.rates, one.limit
         settled, rounds = settled and one.settled, max(rounds, one.rounds)
         left = _remaining(left, rows.capacity, part, one.rates)
@@ -171,6 +171,14 @@ def _fill(rows: _Rows) -> Filling:
         rates, limit, level,
     )  # fmt: skip
     return Filling(rates, limit, level)
+
+
+def _classes(rows: _Rows, member: Ints, heft: Floats) -> TwoLevel:
+    """The classes of one priority; one alone has nobody to share with, which needs no rounds."""
+    if len(np.unique(member)) == 1:
+        alone = _fill(rows)
+        return TwoLevel(alone.rates, alone.limit, True, 1)
+    return _iterate(rows, member, heft)
 
 
 def _iterate(rows: _Rows, member: Ints, heft: Floats) -> TwoLevel:
