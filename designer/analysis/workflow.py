@@ -103,15 +103,20 @@ def resolve(service: Service, wiring: Wiring) -> Request:
 
 
 def _homeward(walk: _Walk, position: str, parts: Sequence[Part]) -> tuple[Part, ...]:
-    """The answer from the last waypoint to the user: the last model call's, or the last call's."""
+    """The answer from the last waypoint to the user: the last model call's, else the last call's.
+
+    What is written or looked up after the model has answered does not change what the user gets.
+    """
     if position == walk.wiring.users:
         return ()
-    last = next((part for part in reversed(parts) if isinstance(part, Generate | Serve)), None)
+    last: Part | None = next((part for part in reversed(parts) if isinstance(part, Generate)), None)
+    last = last or next((part for part in reversed(parts) if isinstance(part, Serve)), None)
     waited: float | None = walk.wiring.last_packet_bytes
     if isinstance(last, Serve):
         carried = waited = last.call.response_bytes if last.call else None
     else:
-        carried = walk.streamed(walk.service.output_tokens if last is None else last.output)
+        tokens = last.output if isinstance(last, Generate) else walk.service.output_tokens
+        carried = walk.streamed(tokens)
     cls = walk.service.traffic_class
     return (Move(position, walk.wiring.users, cls, waited, carried, "answer"),)
 
