@@ -8,7 +8,7 @@ over the step around its point. All times in ms.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import fsum, sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -68,7 +68,8 @@ class Latency:
     @property
     def fixed_ms(self) -> float:
         """The sum of the constants."""
-        return sum(self.constants.values())
+        # A map's order changes from process to process; the last digit must not.
+        return fsum(self.constants.values())
 
     @property
     def least_ms(self) -> float:
@@ -136,7 +137,7 @@ class Latency:
         Only time on the path that was waited for counts. The shares add up to the percentile.
         Where mass is thin the condition is widened to neighbouring points.
         """
-        shares = dict(self.constants)
+        shares = dict(sorted(self.constants.items()))
         variable = self.percentile(level) - self.fixed_ms
         spent = self.parts @ self._around(variable - self.origin_ms, level)
         total = float(spent.sum())
@@ -147,7 +148,7 @@ class Latency:
 
     def mean_shares(self) -> dict[str, float]:
         """The mean divided among segments, in ms."""
-        shares = dict(self.constants)
+        shares = dict(sorted(self.constants.items()))
         for segment, part in zip(self.segments, self.parts.sum(axis=1).tolist(), strict=True):
             shares[segment] = shares.get(segment, 0.0) + part
         return shares

@@ -54,7 +54,7 @@ def random_traffic(nodes: int, demands: int, targets: int, seed: int) -> Traffic
 def networkx_loads(traffic: Traffic) -> Floats:
     """The load of each edge: networkx searches from each target, plain Python pushes."""
     net = traffic.net
-    backwards = nx.MultiDiGraph()
+    backwards: nx.MultiDiGraph[int] = nx.MultiDiGraph()
     ways: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     ends = zip(net.tail.tolist(), net.head.tolist(), net.cost.tolist(), strict=True)
     for edge, (tail, head, cost) in enumerate(ends):

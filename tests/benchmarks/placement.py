@@ -52,6 +52,7 @@ def directly(problem: FacilityProblem) -> float:
         ],
         options={"mip_rel_gap": GAP},
     )
+    assert found.fun is not None
     return float(found.fun)
 
 
