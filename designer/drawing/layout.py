@@ -105,11 +105,13 @@ def complete(
     sizes = _sizes(topology, tree)
     kept = {key: place for key, place in kept.items() if key in sizes}
     boxes = {key: (*place, *sizes[key]) for key, place in kept.items()}
+    spans: Mapping[str, tuple[float, float]] = {}
     if len(kept) < len(sizes):
-        made = _tier_layout(topology.design, tree, sizes, label_px)
+        made, columns = _tier_layout(topology.design, tree, sizes, label_px)
+        spans = {} if kept else columns
         free = {key: (*place, *sizes[key]) for key, place in made.items() if key not in kept}
         boxes |= _beside(free, boxes) if boxes else free
-    groups = _group_boxes(topology, tree, boxes)
+    groups = _group_boxes(topology, tree, boxes, spans)
     return Arrangement({**boxes, **groups}, *_lanes(tree, boxes, groups))
 
 
@@ -160,7 +162,8 @@ def title_width_px(design: Design, group: str, totals: str) -> float:
 
 def _tier_layout(
     design: Design, tree: Tree, sizes: Mapping[str, tuple[float, float]], label_px: float
-) -> Mapping[str, tuple[float, float]]:
+) -> tuple[Mapping[str, tuple[float, float]], Mapping[str, tuple[float, float]]]:
+    """By leaf its top left corner, and the left and right edge of its column."""
     links = _visible_links(design, tree)
     clusters = _clusters(design, tree, sizes, links)
     inside = {key: name for name, cluster in clusters.items() for key in cluster.corners}
@@ -176,15 +179,18 @@ def _tier_layout(
     top_of = packer.best(_SWEEPS)
     left_of = _lefts(design, tree, columns, blocks, inside, links, label_px)
     places: dict[str, tuple[float, float]] = {}
+    spans: dict[str, tuple[float, float]] = {}
     for key, block in blocks.items():
         left, width = left_of[block.column]
         x = left + (width - block.width) // 8 * 4
+        for leaf in clusters[key].corners if key in clusters else (key,):
+            spans[leaf] = (left, left + width)
         if key in clusters:
             for leaf, (dx, dy) in clusters[key].corners.items():
                 places[leaf] = (x + dx, top_of[key] + dy)
         else:
             places[key] = (x, top_of[key])
-    return places
+    return places, spans
 
 
 def _visible_links(design: Design, tree: Tree) -> list[tuple[str, str]]:
@@ -370,15 +376,23 @@ def _beside(free: Mapping[str, Box], kept: Mapping[str, Box]) -> Mapping[str, Bo
     return moved
 
 
-def _group_boxes(topology: Topology, tree: Tree, boxes: Mapping[str, Box]) -> Mapping[str, Box]:
-    """Open groups around what they hold, and at least as large as the layout says."""
+def _group_boxes(
+    topology: Topology,
+    tree: Tree,
+    boxes: Mapping[str, Box],
+    spans: Mapping[str, tuple[float, float]],
+) -> Mapping[str, Box]:
+    """Open groups around what they hold, and at least as large as the layout says.
+
+    spans: edges of columns by leaf; groups of the same columns stand flush.
+    """
     found: dict[str, Box] = {}
     totals = totals_by_group(topology.design)
     groups = sorted(
         (key for key in tree.children if key != ROOT), key=lambda key: -_deep(tree, key)
     )
     for group in groups:
-        inner = [found.get(child) or boxes[child] for child in tree.children[group]]
+        inner = [found.get(child) or _wide(boxes, spans, child) for child in tree.children[group]]
         left = min(box[0] for box in inner) - PAD_PX
         top = min(box[1] for box in inner) - TITLE_PX - PAD_PX
         right = max(box[0] + box[2] for box in inner) + PAD_PX
@@ -392,6 +406,13 @@ def _group_boxes(topology: Topology, tree: Tree, boxes: Mapping[str, Box]) -> Ma
             right, bottom = max(right, box.x + box.width), max(bottom, box.y + box.height)
         found[group] = (left, top, right - left, bottom - top)
     return found
+
+
+def _wide(boxes: Mapping[str, Box], spans: Mapping[str, tuple[float, float]], leaf: str) -> Box:
+    """A leaf's box, as wide as its column."""
+    x, y, width, height = boxes[leaf]
+    left, right = spans.get(leaf, (x, x + width))
+    return (left, y, right - left, height)
 
 
 def _lanes(

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from designer.analysis.results import LinkResult, Results, ServiceResult
-from designer.drawing.captions import rate_words
 from designer.drawing.theme import Theme, blend, dash
+from designer.model.units import show_rate
 
 Mark = Literal["", "warning", "error", "bottleneck"]
 Percentile = Literal["p50", "p95", "p99"]
@@ -226,7 +226,12 @@ def _ms(value: float) -> str:
 def _of_port(got_gbps: float, port_gbps: float) -> str:
     if port_gbps >= 1 and port_gbps < 1000:
         return f"{got_gbps:.3g} of {port_gbps:.4g} Gb/s"
-    return f"{rate_words(got_gbps)} of {rate_words(port_gbps)}b/s"
+    return f"{_rate(got_gbps)} of {_rate(port_gbps)}"
+
+
+def _rate(gbps: float) -> str:
+    """A rate with its unit, to three digits."""
+    return show_rate(float(f"{gbps:.2e}"))
 
 
 def _on_scale(theme: Theme, value: float, top: float) -> str:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from designer.drawing.display import Point
+from designer.drawing.layout import title_width_px
 from designer.drawing.space import Box, Space
 from designer.drawing.tree import ROOT, Tree
 from designer.model.design import Design
@@ -45,7 +46,8 @@ def route_links(
 ) -> tuple[Route, ...]:
     """Routes of all visible links. A link inside a collapsed group is not drawn."""
     bundles = _bundles(design, tree, boxes)
-    router = _Router(tree, boxes, len(bundles))
+    names = {key: title_width_px(design, key, "") for key in tree.children if key in design.groups}
+    router = _Router(tree, boxes, names, len(bundles))
     free: list[tuple[tuple[str, ...], str, str]] = []
     made: list[Route] = []
     for links, a, b in bundles:
@@ -103,7 +105,9 @@ def _bundles(
 class _Router:
     """Chooses ways one after the other and remembers what they took."""
 
-    def __init__(self, tree: Tree, boxes: Mapping[str, Box], bundles: int) -> None:
+    def __init__(
+        self, tree: Tree, boxes: Mapping[str, Box], names: Mapping[str, float], bundles: int
+    ) -> None:
         self._tree = tree
         self._boxes = boxes
         self._few = bundles > _MOST_TRIED
@@ -114,10 +118,13 @@ class _Router:
         self._groups = Space()
         self._borders = Space()
         self._titles = Space()
+        self._named = Space()
         for group in tree.children:
             if group in boxes:
                 x, y, width, _ = boxes[group]
                 self._titles.add_box((x, y, width, 24.0), group)
+                name = names.get(group, 0.0)
+                self._named.add_box((x + 4, y, min(width - 8, name), 24.0), group)
                 self._groups.add_box(boxes[group], group)
                 self._add_border(boxes[group])
         self._lines = Space()
@@ -185,7 +192,10 @@ class _Router:
         wanted = middles[0] if low <= middles[0] <= high else (low + high) / 2
         if self._is_mesh(a, b) and axis == 1 and abs(middles[0] - middles[1]) > _LEVEL_PX:
             return None
-        port = self._port(wanted, low, high, [*self._ports[sides[0]], *self._ports[sides[1]]])
+        used = [*self._ports[sides[0]], *self._ports[sides[1]]]
+        port = self._port(wanted, low, high, used)
+        if axis == 0 and port is not None and self._over_name(port, start, end):
+            port = self._beside_name(wanted, low, high, used, (start, end))
         if port is None:
             return None
         points = ((start, port), (end, port)) if axis == 1 else ((port, start), (port, end))
@@ -194,6 +204,28 @@ class _Router:
         for side in sides:
             self._ports[side].append(port)
         return points
+
+    def _over_name(self, x: float, start: float, end: float) -> bool:
+        """Whether an upright line would strike a group's name out."""
+        around = (x - 3, min(start, end), 6.0, abs(end - start))
+        return next(self._named.boxes(around), None) is not None
+
+    def _beside_name(
+        self,
+        wanted: float,
+        low: float,
+        high: float,
+        used: Sequence[float],
+        ends: tuple[float, float],
+    ) -> float | None:
+        """The free place nearest to the wanted one where no name is struck, else the wanted one."""
+        steps = int((high - low) // 4.0)
+        places = sorted((low + 4.0 * n for n in range(steps + 1)), key=lambda p: abs(p - wanted))
+        for place in places:
+            apart = all(abs(place - other) >= _APART_PX for other in used)
+            if apart and not self._over_name(place, *ends):
+                return place
+        return self._port(wanted, low, high, used)
 
     def _passes(self, start: Point, end: Point, a: str, b: str) -> bool:
         """Whether a line would pass behind a box, or through a group that holds neither end."""
@@ -339,7 +371,9 @@ class _Router:
         """What it costs to run over titles, along borders, along lines and across them."""
         if self._few and abs(start[0] - end[0]) + abs(start[1] - end[1]) > _FAR_PX:
             return 0.0
+        near = _around(start, end, 3.0)
         cost = 60.0 * len(set(self._titles.boxes(_around(start, end, 1.0))))
+        cost += 200.0 * len(set(self._named.boxes(near)))
         close, way = _around(start, end, 5.0), _direction(start, end)
         cost += 250.0 if way in self._borders.pieces(close) else 0.0
         return cost + sum(
