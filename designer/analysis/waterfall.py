@@ -158,7 +158,7 @@ def _steps(
 def _slowest(rates: Floats, ways: _Ways) -> Floats:
     """(groups,) the least rate of the group's flows, Gb/s on the wire."""
     least = np.full(len(ways.stream), np.inf)
-    np.minimum.at(least, ways.group, rates[ways.flow])
+    np.fmin.at(least, ways.group, rates[ways.flow])
     return least
 
 
@@ -201,9 +201,9 @@ def _offers(flows: Flows, rates: Floats, ways: _Ways, free: Floats) -> Floats:
     groups = len(ways.stream)
     rate = np.nan_to_num(rates, nan=0.0)
     total = np.bincount(ways.group, rate[ways.flow], groups)
-    group_of_flow = np.zeros(len(rates), dtype=np.int64)
-    group_of_flow[ways.flow] = ways.group
-    unit = np.where(total[group_of_flow] > 0, rate, 1.0)
+    has_rate = np.zeros(len(rates), dtype=bool)
+    has_rate[ways.flow] = total[ways.group] > 0
+    unit = np.where(has_rate, rate, 1.0)
     whole = np.where(total > 0, total, ways.size)[ways.pair_group]
     entries = np.repeat(unit, np.diff(flows.routes.indptr)) * flows.routes.share
     used = np.bincount(ways.entry_pair, entries, len(ways.edge))

@@ -69,7 +69,7 @@ def expand(design: Design) -> Expansion:
             f"the counts make {int(count.sum()):,} instances, and at most {MOST_INSTANCES:,} can "
             "be analysed one by one; lower a count, or draw a part of the design"
         )
-    first = np.concatenate(([0], np.cumsum(count)[:-1])).astype(np.int64)
+    first = (np.cumsum(count) - count).astype(np.int64)
     pairs = [_cables(design.links[key], chains, position, first) for key in link_ids]
     total = sum(len(a) for a, _ in pairs)
     if total > MOST_CABLES:
