@@ -81,10 +81,11 @@ class Elements:
             return self._noted(link.id, "medium", per_km)
         fec_us = self._fec_us(link)
         kind: FactKind = "guessed" if "guessed" in (length.kind, per_km.kind) else "derived"
+        fec = f" + {fec_us:.3g} µs FEC" if fec_us else ""
         return Fact(
             (length.value * per_km.value + fec_us) / 1000,
             kind,
-            f"{length.value:.4g} km × {per_km.value:.3g} µs/km, {per_km.source}",
+            f"{length.value:.4g} km × {per_km.value:.3g} µs/km{fec}, {per_km.source}",
         )
 
     def link_length_km(self, link: Link) -> Fact:
@@ -183,8 +184,14 @@ class Elements:
         return Fact(row.one_way_us_per_km(), kind, row.name or row.id)
 
     def _fec_us(self, link: Link) -> float:
-        row = self.catalogue.fec.get(link.fec) if link.fec else None
-        return row.latency_us.middle() if row is not None and row.latency_us is not None else 0.0
+        if link.fec is None:
+            return 0.0
+        row = self.catalogue.fec.get(link.fec)
+        if row is None or row.latency_us is None:
+            reason = f"the catalogue has no delay of FEC {link.fec}; it is left out"
+            self.ledger.note(link.id, "fec", link.fec, "unknown", reason)
+            return 0.0
+        return row.latency_us.middle()
 
     def _is_access(self, link: Link) -> bool:
         """Whether the link is the access line itself, whose time the access medium tells."""
