@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from designer import api
 from designer.analysis.results import Results
 from designer.cli import tables
 from designer.cli.common import (
@@ -20,6 +19,7 @@ from designer.cli.common import (
     opened,
     print_json,
 )
+from designer.cli.facade import api
 
 BAD_VERDICTS = frozenset(("unlikely", "breaks", "cannot_be_served"))
 

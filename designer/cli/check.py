@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import typer
 
-from designer import api
 from designer.cli import tables
 from designer.cli.common import (
     FINE,
@@ -18,6 +17,7 @@ from designer.cli.common import (
     rows_of,
     told,
 )
+from designer.cli.facade import api
 
 
 def register(app: typer.Typer) -> None:

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 from rich.console import Console
 
-from designer import api
 from designer.analysis.results import Results
+from designer.cli.facade import api
 from designer.files.format import FileRefused
 from designer.model.topology import Topology
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from designer import api
 from designer.cli import tables
 from designer.cli.common import (
     FINE,
@@ -21,6 +20,11 @@ from designer.cli.common import (
     told,
     write_all,
 )
+from designer.cli.facade import api
+from designer.files.compare import Clash
+from designer.files.wording import describe
+from designer.model.topology import Topology
+from designer.report.words import plural
 
 
 def register(app: typer.Typer) -> None:
@@ -55,9 +59,19 @@ def merge(
     versions = opened(base), opened(ours), opened(theirs)
     merged = told(lambda: api.merge(*versions))
     if merged.conflicts:
-        for conflict in merged.conflicts:
-            remark(str(conflict))
-        remark(f"Nothing was written; settle these {len(merged.conflicts)} conflicts first.")
+        for clash in merged.conflicts:
+            remark(_conflict(clash, merged.topology))
+        many = plural(len(merged.conflicts), "conflict")
+        remark(f"{out}: nothing was written; settle the {many} in OURS or THEIRS first.")
         return OBJECTIONS
     write_all([(out, api.design_bytes(merged.topology))])
     return FINE
+
+
+def _conflict(clash: Clash, topology: Topology) -> str:
+    """A conflict in one sentence, with what either side wanted."""
+    ours, theirs = (
+        "; ".join(describe(change, topology) for change in patch) or "something that rules it out"
+        for patch in (clash.kept, clash.left_out)
+    )
+    return f"{clash.reason[:1].upper()}{clash.reason[1:]}. Ours: {ours}. Theirs: {theirs}."

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from designer import api
 from designer.cli import tables
 from designer.cli.common import (
     FINE,
@@ -24,6 +23,7 @@ from designer.cli.common import (
     told,
     write_all,
 )
+from designer.cli.facade import api
 
 
 def register(app: typer.Typer) -> None:

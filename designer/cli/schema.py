@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from designer import api
 from designer.cli.common import FINE, print_json
+from designer.cli.facade import api
 
 
 class What(StrEnum):

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from designer import api
 from designer.analysis.results import Assumption, Finding, Placement, Results, ScenarioResult
 from designer.cli import tables_network, tables_services
+from designer.cli.facade import api
 from designer.cli.table_parts import (
     SEVERITY_STYLES,
     VERDICT_STYLES,

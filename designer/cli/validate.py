@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from designer import api
 from designer.cli import validation_tables
 from designer.cli.common import FINE, OBJECTIONS, AsJson, Refused, console, print_json, told
+from designer.cli.facade import api
 
 
 class Kind(StrEnum):

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.text import Text
 
-from designer import api
-from designer.analysis.serving_accuracy import Errors
+from designer.cli.facade import api
 from designer.cli.table_parts import cut, figure, put, row, sentence, table, time
 from designer.model.units import number
 from designer.report.words import UNKNOWN, plural
+
+if TYPE_CHECKING:
+    # Brings the kernels along, which a table does not need.
+    from designer.analysis.serving_accuracy import Errors
 
 MOST_DIFFERENCES: Final = 3
 MOST_UNPREDICTED: Final = 20
