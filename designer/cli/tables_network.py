@@ -11,12 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from designer.analysis.results import FlowResult, LinkResult, Oversubscription
-from designer.cli.table_parts import figure, heading, put, row, sentence, share, table, time
+from designer.cli.table_parts import figure, heading, put, row, sentence, share, table
 from designer.report.words import UNKNOWN, Names, percent, plural, tier_name
 
 MOST_LINKS: Final = 12
 MOST_FLOWS: Final = 12
 MOST_CLASSES: Final = 3
+WIDE: Final = 120
+"""From this width on, in characters, every step of a flow has its column."""
 LEAST_SHARE: Final = 0.01
 """Classes under this share of a link's load are summed."""
 
@@ -60,7 +62,7 @@ def _links(found: Sequence[LinkResult], names: Names, limit: float) -> Table:
             figure(each.capacity_gbps),
             figure(sum(each.load_gbps.values())),
             Text(share(each.utilisation), "bold red" if is_hot else ""),
-            *([time(each.queue_wait_p95_us)] if waits else []),
+            *([figure(each.queue_wait_p95_us, 2)] if waits else []),
             _by_class(each, names),
         )
     return made
@@ -88,27 +90,29 @@ def flows(console: Console, found: Sequence[FlowResult], names: Names) -> None:
     alike = _alike(found, names)
     shown = alike[:MOST_FLOWS]
     sentence(
-        console,
-        f"{plural(len(found), 'flow')}, {plural(len(alike), 'way')} through the network. "
-        '"Headers" and "balancing" is what these leave of the port.',
+        console, f"{plural(len(found), 'flow')}, {plural(len(alike), 'way')} through the network."
     )
-    put(console, _flows(f"The {len(shown)} ways that lose most", shown, names))
+    is_wide = console.width >= WIDE
+    put(console, _flows(f"The {len(shown)} ways that lose most", shown, names, is_wide=is_wide))
     elastic = [same for same in alike[MOST_FLOWS:] if same[0].demand_gbps is None]
     if elastic:
         title = "Other transfers that take as much as they get"
-        put(console, _flows(title, elastic[:MOST_FLOWS], names))
+        put(console, _flows(title, elastic[:MOST_FLOWS], names, is_wide=is_wide))
 
 
-def _flows(title: str, shown: Sequence[Sequence[FlowResult]], names: Names) -> Table:
+def _flows(
+    title: str, shown: Sequence[Sequence[FlowResult]], names: Names, *, is_wide: bool
+) -> Table:
+    """With what headers and balancing leave of the port where there is room for it."""
+    between = ("− headers\nGb/s", "− balancing\nGb/s") if is_wide else ()
     made = table(
         title,
         ("Traffic", "Way"),
-        ("asks\nGb/s", "port\nGb/s", "headers\nGb/s", "balancing\nGb/s", "effective\nGb/s",
-         "lost\n%"),
+        ("asks\nGb/s", "port\nGb/s", *between, "effective\nGb/s", "lost\n%"),
         ("Held back by",),
-    )  # fmt: skip
+    )
     for same in shown:
-        _flow(made, same, names)
+        _flow(made, same, names, is_wide=is_wide)
     return made
 
 
@@ -129,28 +133,23 @@ def _lost(flow: FlowResult) -> float:
     return 1 - flow.effective_gbps / flow.port_gbps
 
 
-def _flow(made: Table, same: Sequence[FlowResult], names: Names) -> None:
+def _flow(made: Table, same: Sequence[FlowResult], names: Names, *, is_wide: bool) -> None:
     first = same[0]
-    owners = [names.of(each.service) if each.service else _drawn(each, names) for each in same]
+    owners = [names.by_id.get(each.id) or names.of(each.service or each.id) for each in same]
     asked = [each.demand_gbps for each in same]
     lost = _lost(first)
+    between = (first.after_overhead_gbps, first.after_balancing_gbps) if is_wide else ()
     row(
         made,
         f"{names.several(owners, 1)}: {names.of(first.traffic_class)}",
         f"{names.of(first.source)} → {names.of(first.target)}",
         "all" if None in asked else figure(sum(each or 0.0 for each in asked)),
         figure(first.port_gbps),
-        figure(first.after_overhead_gbps),
-        figure(first.after_balancing_gbps),
+        *(figure(each) for each in between),
         Text(figure(first.effective_gbps), "bold"),
         UNKNOWN if lost < 0 else share(lost),
         _bottleneck(first, names),
     )
-
-
-def _drawn(flow: FlowResult, names: Names) -> str:
-    """A flow that is drawn rather than asked for by a service is known by its own name."""
-    return names.of(flow.id.split("/")[0])
 
 
 def _bottleneck(flow: FlowResult, names: Names) -> str:
