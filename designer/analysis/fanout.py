@@ -57,7 +57,8 @@ def fan_outs(arrays: Arrays, flows: Flows, balancing: BalancingOf) -> FanOuts:
     edge = routes.edge[some]
     crossing = usage(arrays.edges, routes.indptr, routes.edge, routes.share, flows.weight)
     connections = np.maximum(np.rint(np.bincount(fan, crossing[edge])), 1.0)
-    room = np.bincount(fan, arrays.capacity_gbps[edge])
+    # Who crosses an edge of unknown capacity is given no figure at all; here it has room.
+    room = np.bincount(fan, np.nan_to_num(arrays.capacity_gbps[edge], nan=np.inf))
     vertex = np.zeros(len(size), dtype=np.int64)
     vertex[fan] = tail[some]
     share = np.where(size > 1, _shares(vertex, _rounded(connections), size, balancing), 1.0)

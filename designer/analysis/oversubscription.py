@@ -125,7 +125,7 @@ def _cut(design: Design, arrays: Arrays, group: str, members: frozenset[str]) ->
         return None
     leaving = inside[net.tail] & ~inside[net.head]
     # Hosts send and take, but carry nothing for others.
-    within = inside[net.tail] & inside[net.head] & net.transit[net.head] & net.transit[net.tail]
+    within = inside[net.tail] & inside[net.head] & net.transit[net.head]
     used = leaving | within
     if not leaving.any() or np.isnan(arrays.capacity_gbps[used]).any():
         return None
