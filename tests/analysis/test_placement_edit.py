@@ -1,0 +1,100 @@
+"""A placement as a patch: what is added, kept, removed, and where services are steered."""
+
+from typing import Any
+
+from designer.analysis.placement_edit import placement_patch
+from designer.analysis.results import PlacedReplicas, Placement
+from designer.model.design import Design
+from designer.model.patch import apply, invert
+from designer.model.services import Steering
+from designer.model.topology import Topology
+from tests.analysis.worked import chat, deployment, gpus, link, small, table
+
+
+def _row(node: str, replicas: int, service: str = "chat", **fields: Any) -> PlacedReplicas:
+    ways = fields.pop("tensor_parallel", 1)
+    return PlacedReplicas(
+        service=service, site="s", node=node, model="Llama-3.1-8B", accelerator="h100_sxm",
+        tensor_parallel=ways, replicas=replicas, gpus=replicas * ways, usd_per_month=1.0,
+        users=fields.pop("users", ("users",)),
+    )  # fmt: skip
+
+
+def _plan(*rows: PlacedReplicas) -> Placement:
+    return Placement(status="optimal", replicas=rows)
+
+
+def _two_pools() -> Design:
+    return small(
+        chat(),
+        nodes=small().nodes.set("other", gpus("other")),
+        links=small().links.set("leaf-other", link("leaf", "other")),
+        deployments=table(deployment(engine="vllm", weight_format="fp8", kv_tokens=5000)),
+    )
+
+
+def _after(design: Design, placement: Placement) -> Design:
+    patch = placement_patch(design, placement)
+    topology = Topology(design=design)
+    after = apply(topology, patch)
+    assert apply(after, invert(patch)) == topology
+    return after.design
+
+
+def test_a_deployment_in_place_keeps_its_settings() -> None:
+    design = _two_pools()
+    after = _after(design, _plan(_row("pool", 5)))
+    assert after.deployments["llama"] == design.deployments["llama"].replace(replicas=5)
+    assert after.services["chat"].steering == Steering(policy="nearest", targets=("llama",))
+
+
+def test_a_move_takes_the_settings_along() -> None:
+    after = _after(_two_pools(), _plan(_row("other", 3)))
+    (made,) = after.deployments.values()
+    assert (made.node, made.replicas, made.engine, made.weight_format) == (
+        "other",
+        3,
+        "vllm",
+        "fp8",
+    )
+    # Room for KV was said of the old GPUs.
+    assert made.kv_tokens is None
+    assert after.services["chat"].steering.targets == (made.id,)
+
+
+def test_other_ways_are_another_deployment() -> None:
+    after = _after(_two_pools(), _plan(_row("pool", 2, tensor_parallel=2)))
+    (made,) = after.deployments.values()
+    assert made.id != "llama"
+    assert (made.tensor_parallel, made.replicas) == (2, 2)
+
+
+def test_services_of_one_model_share_a_deployment() -> None:
+    design = _two_pools()
+    design = design.model_copy(
+        update={"services": design.services.set("second", chat().replace(id="second"))}
+    )
+    after = _after(design, _plan(_row("pool", 2), _row("pool", 1, service="second")))
+    assert after.deployments["llama"].replicas == 3
+    targets = {service.steering.targets for service in after.services.values()}
+    assert targets == {("llama",)}
+
+
+def test_more_gpus_than_a_node_has_add_servers() -> None:
+    """Seven replicas of 4 GPUs are 28; with 8 in a server that takes four servers."""
+    after = _after(_two_pools(), _plan(_row("other", 7, tensor_parallel=4)))
+    assert after.nodes["other"].count == 4
+    assert after.nodes["pool"].count == 1
+
+
+def test_servers_count_what_stays_on_them() -> None:
+    design = _two_pools()
+    staying = deployment("q", "other", model="Qwen3-8B", replicas=6)
+    design = design.model_copy(update={"deployments": design.deployments.set("q", staying)})
+    after = _after(design, _plan(_row("other", 4)))
+    assert after.nodes["other"].count == 2
+    assert after.deployments["q"] == staying
+
+
+def test_no_plan_no_patch() -> None:
+    assert placement_patch(_two_pools(), Placement(status="infeasible")) == ()
