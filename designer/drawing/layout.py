@@ -21,7 +21,9 @@ from designer.drawing.captions import (
     totals_by_group,
 )
 from designer.drawing.captions import group_caption as caption_of_group
-from designer.drawing.clusters import Cluster, is_mesh, place_cluster
+from designer.drawing.clusters import Cluster
+from designer.drawing.maps import clusters as map_clusters
+from designer.drawing.maps import fold
 from designer.drawing.packing import Block, Packer, bottom_px
 from designer.drawing.text import width_px
 from designer.drawing.tree import ROOT, Tree, tree_of
@@ -164,8 +166,11 @@ def _tier_layout(
     design: Design, tree: Tree, sizes: Mapping[str, tuple[float, float]], label_px: float
 ) -> tuple[Mapping[str, tuple[float, float]], Mapping[str, tuple[float, float]]]:
     """By leaf its top left corner, and the left and right edge of its column."""
+    titles = {key: on_grid(title_width_px(design, key, "")) for key in tree.children if key != ROOT}
+    folded = fold(design, tree, sizes, (PAD_PX, TITLE_PX + PAD_PX), titles)
+    tree, sizes = folded.tree, folded.sizes
     links = _visible_links(design, tree)
-    clusters = _clusters(design, tree, sizes, links)
+    clusters = map_clusters(design, tree, sizes, links, folded.inner)
     inside = {key: name for name, cluster in clusters.items() for key in cluster.corners}
     column_of = _columns(design, tree, inside)
     columns = sorted(set(column_of.values()))
@@ -190,6 +195,10 @@ def _tier_layout(
                 places[leaf] = (x + dx, top_of[key] + dy)
         else:
             places[key] = (x, top_of[key])
+    for group, corners in folded.inner.items():
+        x, y = places.pop(group)
+        spans.pop(group, None)
+        places |= {leaf: (x + dx, y + dy) for leaf, (dx, dy) in corners.items()}
     return places, spans
 
 
@@ -202,41 +211,6 @@ def _visible_links(design: Design, tree: Tree) -> list[tuple[str, str]]:
         if a is not None and b is not None and a != b:
             found.append((a, b))
     return found
-
-
-def _clusters(
-    design: Design,
-    tree: Tree,
-    sizes: Mapping[str, tuple[float, float]],
-    links: Sequence[tuple[str, str]],
-) -> dict[str, Cluster]:
-    """Clusters by a name of their own: leaves of one parent and lane, on a map or in a mesh."""
-    sets: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for leaf, lane in tree.lane.items():
-        if leaf in design.nodes:
-            sets[tree.parent[leaf], lane].append(leaf)
-    degrees = {
-        key: (node.latitude_deg, node.longitude_deg)
-        for key, node in design.nodes.items()
-        if node.latitude_deg is not None and node.longitude_deg is not None
-    }
-    among: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for a, b in links:
-        if (place := (tree.parent[a], tree.lane[a])) == (tree.parent[b], tree.lane[b]):
-            among[place].append((a, b))
-    made: dict[str, Cluster] = {}
-    for place in sorted(sets):
-        ids = sorted(key for key in sets[place] if key in degrees)
-        edges = among[place]
-        if len(ids) < 3 or len({degrees[key] for key in ids}) < 3:
-            linked = {end for edge in edges for end in edge}
-            ids = sorted(key for key in sets[place] if key in linked)
-            if place[1] != "transport" or not is_mesh(ids, edges):
-                continue
-        chosen = set(ids)
-        inner = [edge for edge in edges if chosen.issuperset(edge)]
-        made["\n".join(place)] = place_cluster(ids, sizes, degrees, inner)
-    return made
 
 
 def _extent(

@@ -1,6 +1,6 @@
 """From a topology to a picture: the display list that canvas, SVG, PNG and PDF share."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from designer.drawing.badges import LEGEND_HEIGHT_PX, draw_legend, legend_width_px, overlay_note
 from designer.drawing.boxes import Sheet, draw_groups, draw_lanes, draw_leaves
@@ -52,7 +52,7 @@ def draw(
     routes = route_links(design, topology.layout, tree, arrangement.boxes)
     lines, labels = draw_links(sheet, routes)
     remarks = tuple(_remarks(topology, arrangement.boxes, theme))
-    frame = _frame(arrangement, topology, overlay)
+    frame = _frame(arrangement, topology, overlay, (*lines, *labels))
     corner = (frame[0] + MARGIN_PX, frame[1] + frame[3] - _legend_height(overlay) - MARGIN_PX)
     primitives = (
         *draw_lanes(sheet),
@@ -87,7 +87,12 @@ def _legend_height(overlay: Overlay | None) -> float:
     return LEGEND_HEIGHT_PX if overlay else 48.0
 
 
-def _frame(arrangement: Arrangement, topology: Topology, overlay: Overlay | None) -> Box:
+def _frame(
+    arrangement: Arrangement,
+    topology: Topology,
+    overlay: Overlay | None,
+    links: Sequence[Primitive],
+) -> Box:
     """The picture's box: everything, the legend below, and a margin."""
     lanes = arrangement.lanes.values()
     left = min((lane[0] for lane in lanes), default=0.0)
@@ -97,9 +102,27 @@ def _frame(arrangement: Arrangement, topology: Topology, overlay: Overlay | None
         left, top = min(left, remark.x), min(top, remark.y)
         right = max(right, remark.x + remark.width)
         bottom = max(bottom, remark.y + _remark_height(remark))
+    for edge_left, edge_top, edge_right, edge_bottom in map(_extent, links):
+        left, top = min(left, edge_left), min(top, edge_top)
+        right, bottom = max(right, edge_right), max(bottom, edge_bottom)
     right = max(right, left + legend_width_px(overlay))
     height = bottom - top + _legend_height(overlay) + 3 * MARGIN_PX
     return (left - MARGIN_PX, top - MARGIN_PX, right - left + 2 * MARGIN_PX, height)
+
+
+def _extent(primitive: Primitive) -> Box:
+    """Left, top, right and bottom edge of a line, box or text; of a mark, its corner."""
+    if isinstance(primitive, Line):
+        xs, ys = zip(*primitive.points, strict=True)
+        return (min(xs), min(ys), max(xs), max(ys))
+    if isinstance(primitive, Rect):
+        x, y = primitive.x, primitive.y
+        return (x, y, x + primitive.width, y + primitive.height)
+    if isinstance(primitive, Text):
+        width = width_px(primitive.string, primitive.size_px, primitive.weight, primitive.figures)
+        x = primitive.x - {"start": 0.0, "middle": width / 2, "end": width}[primitive.anchor]
+        return (x, primitive.y - primitive.size_px, x + width, primitive.y + 3)
+    return (primitive.x, primitive.y, primitive.x, primitive.y)
 
 
 def _remarks(topology: Topology, boxes: Mapping[str, Box], theme: Theme) -> Iterator[Primitive]:

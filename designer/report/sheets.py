@@ -21,7 +21,7 @@ MOST_SHEETS: Final = 24
 LYING_PX: Final = (1003.0, 574.0)
 STANDING_PX: Final = (674.0, 903.0)
 """Room for a drawing on a page, in px at 100 %, lying and standing."""
-_READABLE: Final = 0.68
+_READABLE: Final = 0.72
 _LEAST_NODES: Final = 3
 
 

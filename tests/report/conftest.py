@@ -1,11 +1,22 @@
 """Results made up for the report's tests: long names, many rows, unknowns."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from designer.analysis.results import Results
+from designer.analysis.run import AnalysisRequest, analyse, last
+from designer.drawing.marks import draw
+from designer.drawing.overlays import utilisation
+from designer.drawing.theme import load_theme
+from designer.files.catalogue import load as load_catalogue
+from designer.files.format import load
 from designer.model.topology import Topology
+from designer.report.blocks import Review
+from designer.report.content import review
+from designer.report.typeset import pdf
 
 LONG = "Kundenberatung und Rückfragenbearbeitung im Außendienst, zweite Ausbaustufe (Regionen Nord)"
 WORD = "dci-frankfurt-am-main-to-amsterdam-science-park-wave-0173-protected"
@@ -223,3 +234,25 @@ def large() -> Results:
 @pytest.fixture(scope="session")
 def empty() -> Results:
     return nothing()
+
+
+SAMPLES = ("agent-platform-two-regions", "ai-factory", "metro-inference")
+
+
+@pytest.fixture(scope="session")
+def sample_reviews(checkout: Path) -> Mapping[str, tuple[Review, bytes]]:
+    """The review of each sample, and its PDF; analysed once, up to the placement.
+
+    The scenarios are left out: they analyse the whole design several times over.
+    """
+    catalogue = load_catalogue()
+    theme = load_theme("light")
+    made = {}
+    for name in SAMPLES:
+        topology = load(checkout / "sample_topologies" / f"{name}.promptpath").topology
+        request = AnalysisRequest(file=f"{name}.promptpath", until="placement")
+        found = last(analyse(topology.design, catalogue, request))
+        drawn = [draw(topology, theme), draw(topology, theme, utilisation(found, theme))]
+        content = review(topology, found, drawn)
+        made[name] = (content, pdf(content))
+    return made
