@@ -310,7 +310,8 @@ def deposited(
     low = np.floor(place + 1e-9).astype(np.int64)
     up = np.clip(place - low, 0.0, 1.0)
     base = min(int(low.min()), -1)
-    size = int(low.max()) + 2 - base
+    # one point at least, also where all mass lies below the origin
+    size = max(int(low.max()) + 2, 1) - base
     index = np.concatenate((low, low + 1)) - base
     weights = np.concatenate((1.0 - up, up))
     points = points_ms(onto.origin_ms + base * onto.step_ms, onto.step_ms, size)

@@ -20,7 +20,7 @@ from designer.model.services import (
     Slo,
     Tokens,
 )
-from designer.model.things import Node
+from designer.model.things import Node, ServiceTime
 from tests.analysis.worked import (
     answered,
     chat,
@@ -219,7 +219,7 @@ _TOOL_MS = 40.0
 def _with_tool(step: Any) -> Design:
     tool = Node(
         id="tool", kind="tool_service", servers=1000,
-        service_time={"percentiles_ms": constant_ms(_TOOL_MS)},
+        service_time=ServiceTime(percentiles_ms=constant_ms(_TOOL_MS)),
     )  # fmt: skip
     call = Call(
         name="lookup", at="tool", reached="from_path", request_bytes=100.0, response_bytes=100.0

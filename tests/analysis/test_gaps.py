@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from designer.analysis.gaps import Gaps, mixed
+from designer.graph.arrays import Floats
 
 
 def _gaps(values: list[float], weights: list[float], jitter_ms: float) -> Gaps:
@@ -11,11 +12,12 @@ def _gaps(values: list[float], weights: list[float], jitter_ms: float) -> Gaps:
     return Gaps(gap, weight, np.full(len(gap), jitter_ms), gap, weight)
 
 
-def _drawn(gaps: Gaps, count: int) -> np.ndarray:  # type: ignore[type-arg]
+def _drawn(gaps: Gaps, count: int) -> Floats:
     generator = np.random.default_rng(11)
     rows = generator.choice(len(gaps.gap_ms), count, p=gaps.weight)
     first, second = generator.exponential(1.0, (2, count)) * gaps.jitter_ms[rows]
-    return np.maximum(0.0, gaps.gap_ms[rows] + first - second)
+    seen: Floats = np.maximum(0.0, gaps.gap_ms[rows] + first - second)
+    return seen
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])

@@ -63,7 +63,7 @@ def test_token_factors_reach_every_model_call_of_a_workflow() -> None:
     )
     stressed = _applied(small(chat(workflow=workflow)), prompt_factor=2.0)
     found = [each.prompt_tokens for each in model_calls(stressed.services["chat"].workflow)]
-    assert sorted(tokens.mean for tokens in found if tokens) == [20.0] * 4
+    assert [tokens.mean for tokens in found if tokens] == [20.0] * 4
     assert None in found
 
 
@@ -113,7 +113,7 @@ def test_a_link_or_a_deployment_goes_out_alone() -> None:
     ],
 )
 def test_fields_change_by_factor_or_value(
-    target: str, field: str, given: dict[str, float], expected: float
+    target: str, field: str, given: dict[str, Any], expected: float
 ) -> None:
     changed = _changed(small(chat()), Change(target=target, field=field, **given))
     collections = (changed.nodes, changed.links, changed.deployments, changed.services)
