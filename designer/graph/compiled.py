@@ -20,5 +20,12 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 def compiled(function: Kernel) -> Kernel:
-    """The function compiled to machine code, with its type kept for the checker."""
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
+    """The function compiled to machine code, with its type kept for the checker.
+
+    The cache lies beside the source, else in the user's folder of caches.
+    """
+    try:
+        return cast(Kernel, njit(cache=True, nogil=True)(function))
+    except RuntimeError:
+        # Neither place can be written: every start compiles anew, but the program starts.
+        return cast(Kernel, njit(nogil=True)(function))
