@@ -220,6 +220,8 @@ def _plain(value: float) -> str:
 def _ms(value: float) -> str:
     if value >= 1000:
         return f"{value / 1000:.3g} s"
+    if 0 < value < 1:
+        return f"{value * 1000:.0f} µs" if value >= 0.001 else "< 1 µs"
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.2g} ms"
 
 

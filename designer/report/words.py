@@ -9,7 +9,7 @@ from typing import Final
 from designer.analysis.results import FactKind, Figure, SloResult, VerdictWord
 from designer.model.kinds import TIER_NAMES
 from designer.model.topology import Topology
-from designer.model.units import number, show_rate
+from designer.model.units import number, show_rate, show_size
 
 UNKNOWN: Final = "unknown"
 
@@ -109,6 +109,16 @@ def rate(gbps: float | None) -> str:
 def quantity(value: float | None, unit: str, digits: int = 3) -> str:
     """A number with its unit, to some significant digits."""
     return UNKNOWN if value is None else f"{number(value, digits)} {unit}".rstrip()
+
+
+def size(number_of_bytes: float | None) -> str:
+    """A number of bytes to three digits: "36.1 kB"."""
+    return UNKNOWN if number_of_bytes is None else show_size(float(f"{number_of_bytes:.2e}"))
+
+
+def capital(text: str) -> str:
+    """The text with a capital at its start."""
+    return text[:1].upper() + text[1:]
 
 
 def usd(value: float | None, per: str = "") -> str:

@@ -14,6 +14,7 @@ from designer.report.content import review
 from designer.report.sections.closing import field_words
 from designer.report.sections.waterfall import nice_axis, parted
 from designer.report.words import (
+    capital,
     chance,
     date_text,
     decimals,
@@ -21,6 +22,7 @@ from designer.report.words import (
     prose_ms,
     rate,
     signed_ms,
+    size,
     verdict,
 )
 
@@ -255,3 +257,11 @@ def test_equal_flows_of_several_services_share_a_line(design: Topology, full: Re
     table = next(t for t in blocks(made, "Effective bandwidth", Table) if "every flow" in t.caption)
     assert column(table, 1)[0] == "Voice assistant 8B and 1 more"
     assert len(table.rows) == len(full.flows)
+
+
+def test_sizes_and_capitals() -> None:
+    assert size(36_100.0) == "36.1 kB"
+    assert size(999.6) == "1 kB"
+    assert size(None) == "unknown"
+    assert capital("one more replica at R1") == "One more replica at R1"
+    assert capital("") == ""

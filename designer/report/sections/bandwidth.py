@@ -32,7 +32,7 @@ from designer.report.words import (
 )
 
 MOST_CHARTS: Final = 6
-MOST_LINKS: Final = 30
+MOST_LINKS: Final = 20
 LEAST_LINKS: Final = 5
 _LEAST_SHOWN: Final = 0.01
 _STEPS: Final = (
@@ -111,7 +111,7 @@ def _flows(flows: Sequence[FlowResult], names: Names) -> Iterable[Block]:
     yield Table(
         "Effective bandwidth of every flow, after each loss.",
         (
-            Column("Flow", share=2.6), Column("Service", share=1.4), Column("Port", "right"),
+            Column("Flow", share=2.6), Column("Service", share=1.6), Column("Port", "right"),
             Column("overhead", "right"), Column("balancing", "right"),
             Column("contention", "right"), Column("effective", "right", strong=True),
             Column("Bottleneck", share=1.4),

@@ -36,6 +36,7 @@ from designer.report.words import (
     FACTS_WEAKEST_FIRST,
     METRICS,
     Names,
+    capital,
     decimals,
     ms,
     percent,
@@ -44,6 +45,7 @@ from designer.report.words import (
     prose_ms,
     quantity,
     signed_ms,
+    size,
     tier_name,
     usd,
     verdict,
@@ -81,8 +83,9 @@ def _service(service: ServiceResult, results: Results, names: Names) -> list[Blo
         )
     if service.user_sites:
         blocks.append(_user_sites(service, names))
-    if service.sensitivity:
-        blocks.append(_helps(service.sensitivity, names))
+    worth = [c for c in service.sensitivity if c.settles or abs(c.gain_ms or 0.05) >= 0.05]
+    if worth:
+        blocks.append(_helps(worth, names))
     blocks.append(Heading("Scorecard", 3))
     blocks.append(Facts(_scorecard(service, service.scorecard)))
     blocks.append(Paragraph(_rests_on(service, results, names), "note"))
@@ -228,7 +231,7 @@ def _helps(changes: Sequence[Sensitivity], names: Names) -> Table:
         elif change.gain_ms is not None and most > 0:
             bar = max(0.0, -change.gain_ms) / most
         place = names.of(change.element) if change.element else ""
-        cells = (Cell(change.change), Cell(place), Cell(gain), Cell("", bar=bar))
+        cells = (Cell(capital(change.change)), Cell(place), Cell(gain), Cell("", bar=bar))
         rows.append(Row(cells, change.tier, strong=change.settles))
     return Table(
         "What would help most: change of the p95 time to first token.",
@@ -251,11 +254,15 @@ def _scorecard(service: ServiceResult, card: Scorecard) -> tuple[tuple[str, str]
         ("Host CPU on network and storage", percent(card.host_cpu_share)),
         ("Cache hit rate", percent(card.cache_hit_rate)),
         ("Remote fetch, p95", prose_ms(card.remote_fetch_ms.p95)),
-        ("Bytes a completed request", quantity(card.bytes_per_completed_request, "bytes")),
-        ("Retransmitted bytes a request", quantity(card.retransmitted_bytes_per_request, "bytes")),
-        ("Cost a request", usd(card.usd_per_request)),
+        ("Bytes a completed request", size(card.bytes_per_completed_request)),
+        ("Retransmitted bytes a request", size(card.retransmitted_bytes_per_request)),
+        ("Cost of 1,000 requests", _of_thousand(card.usd_per_request)),
         ("Cost a million tokens", usd(card.usd_per_million_tokens)),
     )
+
+
+def _of_thousand(usd_each: float | None) -> str:
+    return usd(None if usd_each is None else usd_each * 1000)
 
 
 def _rests_on(service: ServiceResult, results: Results, names: Names) -> str:

@@ -14,6 +14,7 @@ from designer.report.words import (
     VERDICTS,
     WORST_FIRST,
     Names,
+    capital,
     chance,
     percent,
     plural,
@@ -170,7 +171,7 @@ def _advice(results: Results, names: Names) -> Iterable[Block]:
     for service, change in best[:2]:
         name = _short(service.name or service.id, _NAME_PX)
         gain = signed_ms(change.gain_ms)
-        yield Paragraph(f"{name}: {_short(change.change, _LINE_PX)} ({gain} at p95).")
+        yield Paragraph(f"{name}: {_short(capital(change.change), _LINE_PX)} ({gain} at p95).")
     unknown = sum(1 for each in results.assumptions if each.kind == "unknown")
     if unknown:
         yield Paragraph(
