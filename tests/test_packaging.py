@@ -1,5 +1,6 @@
 """The program as it is installed: what goes in, what is pinned, how it starts."""
 
+import ast
 import importlib.util
 import os
 import re
@@ -49,6 +50,30 @@ def pins(file: Path) -> list[str]:
     """The entries of a requirement file, hashes included."""
     text = file.read_text(encoding="utf-8")
     return re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
+
+
+# What is imported by another name than that by which it is installed.
+IMPORTED_AS = {
+    "pydantic": ("pydantic", "pydantic_core"),
+    "pyside6-essentials": ("PySide6", "shiboken6"),
+}
+
+
+def test_every_library_that_is_imported_is_declared(
+    checkout: Path, project: dict[str, Any]
+) -> None:
+    names = [
+        canonicalize_name(Requirement(each).name) for each in project["project"]["dependencies"]
+    ]
+    declared = {known for name in names for known in IMPORTED_AS.get(name, (name,))}
+    for file in sorted((checkout / "designer").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            imported = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                imported = [node.module or ""]
+            rooms = {name.partition(".")[0] for name in imported}
+            strange = rooms - declared - sys.stdlib_module_names - {"designer"}
+            assert not strange, f"{file} imports {strange}, which pyproject.toml does not name"
 
 
 @pytest.mark.parametrize(
