@@ -33,6 +33,7 @@ from designer.report.words import FACTS_WEAKEST_FIRST, VERDICTS, Names, names_of
 
 MOST_FINDINGS: Final = 60
 MOST_ENTRIES: Final = 200
+MOST_NAMES: Final = 4
 _SEVERITIES: Final = ("error", "warning", "info")
 _PLAN: Final = {
     "optimal": "The plan is proven to be the cheapest one.",
@@ -152,9 +153,16 @@ def _replicas(found: Placement, names: Names) -> Table:
             f"{each.replicas:,}",
             f"{each.gpus:,}",
             figure(each.usd_per_month),
-            names.several(each.users, 3),
+            _in_a_row(each.users, names) or "in reserve",
         )
     return made
+
+
+def _in_a_row(elements: Sequence[str], names: Names) -> str:
+    """Names of users apart by semicolons: many of them hold a comma."""
+    named = [names.of(each) for each in elements]
+    rest = len(named) - MOST_NAMES
+    return "; ".join(named[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _reasons(found: Placement, names: Names) -> Table:

@@ -88,16 +88,22 @@ def flows(console: Console, found: Sequence[FlowResult], names: Names) -> None:
         sentence(console, "No traffic crosses the network: there is no demand and no flow.")
         return
     alike = _alike(found, names)
-    shown = alike[:MOST_FLOWS]
-    sentence(
-        console, f"{plural(len(found), 'flow')}, {plural(len(alike), 'way')} through the network."
-    )
+    elastic = [same for same in alike if same[0].demand_gbps is None]
+    asking = [same for same in alike if same[0].demand_gbps is not None]
+    said = f"{plural(len(found), 'flow')}, {plural(len(alike), 'way')} through the network."
+    sentence(console, said)
     is_wide = console.width >= WIDE
-    put(console, _flows(f"The {len(shown)} ways that lose most", shown, names, is_wide=is_wide))
-    elastic = [same for same in alike[MOST_FLOWS:] if same[0].demand_gbps is None]
-    if elastic:
-        title = "Other transfers that take as much as they get"
-        put(console, _flows(title, elastic[:MOST_FLOWS], names, is_wide=is_wide))
+    for title, ways in (
+        ("Transfers that take as much as they get", elastic),
+        ("Paced traffic, the ways that lose most", asking),
+    ):
+        if ways:
+            put(console, _flows(_counted(title, ways), ways[:MOST_FLOWS], names, is_wide=is_wide))
+
+
+def _counted(title: str, ways: Sequence[Sequence[FlowResult]]) -> str:
+    rest = len(ways) - MOST_FLOWS
+    return title if rest <= 0 else f"{title} ({MOST_FLOWS} of {len(ways):,})"
 
 
 def _flows(

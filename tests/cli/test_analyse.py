@@ -1,6 +1,7 @@
 """analyse: status, every key of --json, sums of the budget, and the tables people read."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from designer import api
 from designer.analysis.results import Finding, Results, ServiceResult, SloResult
-from designer.cli import tables
+from designer.cli import common, tables
 from designer.cli.analyse import status_of
 
 TOP = {
@@ -196,6 +197,28 @@ def test_unknown_choices_are_refused(
     assert ran.err.startswith("small.promptpath: ")
     assert said in ran.err
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("silent_s", "lines"), [(-1.0, 4), (1e9, 0)])
+def test_stages_are_told_where_it_takes_long(
+    small: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Callable[..., Any],
+    silent_s: float,
+    lines: int,
+) -> None:
+    monkeypatch.setattr(common, "SILENT_S", silent_s)
+    told = run("analyse", small, "--json").err.splitlines()
+    assert len(told) == lines
+    assert all(line.startswith("small.promptpath: ") for line in told)
+
+
+def test_flows_that_lose_more_come_first(sample: Path, sample_results: Results) -> None:
+    text = shown(api.open_design(sample), sample_results, 140)
+    part = text.split("Paced traffic")[1].split("\n\n")[0]
+    lost = [float(found) for found in re.findall(r"\d +(\d+\.\d) {2}[^\d\s]", part)]
+    assert len(lost) >= 5
+    assert lost == sorted(lost, reverse=True)
 
 
 def test_as_a_process_json_alone_is_on_standard_output(small: Path, checkout: Path) -> None:
