@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from designer.analysis.gaps import Gaps, mixed
+from designer.analysis.objections import called
 from designer.analysis.results import SloResult, VerdictWord
 from designer.analysis.timed import Why
 from designer.analysis.times import Mixture, Times
-from designer.analysis.verdict import Band, probability_of_meeting, verdict
+from designer.analysis.verdict import (
+    Band,
+    combined,
+    guess_band,
+    most_worth_measuring,
+    probability_of_meeting,
+    probability_with_guesses,
+    verdict,
+)
 from designer.model.services import Slo
 
 Bands = Callable[[str, str], Band]
@@ -128,16 +137,59 @@ def _of_gaps(slo: Slo, gaps: Gaps | None, band: Band) -> Judged:
 def _weighed(slo: Slo, mixture: Mixture, band: Band) -> Judged:
     nominal, level = mixture.timed(), slo.percentile / 100
     value = nominal.latency.percentile(level)
-    probability = probability_of_meeting(
-        slo.limit_ms, lambda factor: mixture.percentile(level, factor), band
+    grounds = _Grounds.of(mixture, level, band)
+    probability = probability_with_guesses(
+        slo.limit_ms,
+        lambda factor: mixture.percentile(level, factor),
+        band,
+        grounds.guessed_ms,
+        combined([(guess_band(), ms / grounds.guessed_ms) for ms in grounds.guesses.values()]),
     )
     word = verdict(probability)
     if not nominal.missing:
-        return Judged(value, probability, word, _settles(probability))
+        settles = grounds.most_worth_measuring() if 0.05 < probability < 0.95 else ""
+        return Judged(value, probability, word, settles)
     # What is missing can only add time: a limit already broken stays broken.
     if word in _BROKEN:
         return Judged(value, probability, word, nominal.missing[0])
     return Judged(value, None, "unknown", nominal.missing[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Grounds:
+    """What a percentile rests on that may be off: GPU times, and guesses by segment, in ms."""
+
+    value_ms: float
+    gpu_ms: float
+    guesses: dict[str, float]
+    band: Band
+
+    @staticmethod
+    def of(mixture: Mixture, level: float, band: Band) -> _Grounds:
+        latency, segments = mixture.timed().latency, mixture.clock.names.segments
+        design = mixture.clock.design
+        gpu, guesses = 0.0, dict[str, float]()
+        for name, ms in latency.shares(level).items():
+            segment = segments.get(name)
+            if segment is None or ms <= 0:
+                continue
+            if segment.tier == "gpu":
+                gpu += ms
+            elif segment.kind == "guessed":
+                said = f"{segment.name} of {called(design, segment.element)}"
+                guesses[said] = guesses.get(said, 0.0) + ms
+        return _Grounds(latency.percentile(level), gpu, guesses, band)
+
+    @property
+    def guessed_ms(self) -> float:
+        return sum(self.guesses.values())
+
+    def most_worth_measuring(self) -> str:
+        """Whose error spreads the percentile most."""
+        weights = {MEASURE: (self.band, self.gpu_ms / self.value_ms)} | {
+            said: (guess_band(), ms / self.value_ms) for said, ms in self.guesses.items()
+        }
+        return most_worth_measuring(weights) or ""
 
 
 def _settles(probability: float) -> str:

@@ -65,8 +65,10 @@ def sensitivity(
     made = [*_tiers(result.budget)]
     if worst is not None:
         made += _replicas(steps, worst)
-    if any(slo.settles == MEASURE for slo in result.slo):
-        made.append(Sensitivity(change=MEASURE, element="", tier="gpu", gain_ms=None, settles=True))
+    for said in dict.fromkeys(slo.settles for slo in result.slo if slo.settles):
+        tier = "gpu" if said == MEASURE else ""
+        change = said if said == MEASURE else f"{said}, measured or given"
+        made.append(Sensitivity(change=change, element="", tier=tier, gain_ms=None, settles=True))
     return tuple(
         sorted(made, key=lambda each: (each.gain_ms is None, each.gain_ms or 0.0, each.change))
     )

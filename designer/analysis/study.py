@@ -93,8 +93,7 @@ class Study:
     def bands(self, engine: str, metric: str) -> Band:
         """The error band of the GPU segment for an engine, "ttft" or "itl"."""
         row = self.catalogue.error_bands.get(engine) or self.catalogue.error_band("any")
-        points = (row.ttft if metric == "ttft" else row.itl).points()
-        return Band(tuple(level for level, _ in points), tuple(factor for _, factor in points))
+        return Band.through(row.ttft if metric == "ttft" else row.itl)
 
 
 def network_study(design: Design, catalogue: Catalogue, out: frozenset[str] = frozenset()) -> Study:

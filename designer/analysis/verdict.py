@@ -3,36 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
-from immutables import Map
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from designer.analysis.results import VerdictWord
+from designer.model.base import Percentiles
 
-Metric = Literal["ttft", "itl"]
-
-_LEVELS: Final = (0.05, 0.25, 0.50, 0.75, 0.95)
 _Z_95: Final = float(ndtri(0.95))
 _FINE: Final = (np.arange(512) + 0.5) / 512
 _GUESS: Final = 0.30
-
-_BANDS: Final[Map[tuple[str, str], tuple[float, ...]]] = Map(
-    {
-        ("any", "ttft"): (0.58, 0.81, 1.03, 1.41, 3.79),
-        ("any", "itl"): (0.73, 0.89, 0.98, 1.09, 1.37),
-        ("vllm", "ttft"): (0.53, 0.77, 0.96, 1.16, 1.46),
-        ("vllm", "itl"): (0.75, 0.93, 1.01, 1.09, 1.36),
-        ("tensorrt-llm", "ttft"): (0.62, 0.80, 1.01, 1.51, 2.65),
-        ("tensorrt-llm", "itl"): (0.70, 0.83, 0.94, 1.04, 1.32),
-        ("sglang", "ttft"): (0.76, 1.58, 2.54, 4.33, 26.92),
-        ("sglang", "itl"): (0.75, 0.94, 1.06, 1.19, 1.59),
-    }
-)
-"""Measured over predicted on published benchmark runs, by engine and metric, at `_LEVELS`."""
+_CURVE: Final = 17
+_SLICES: Final = 41
 
 _WORDS: Final[tuple[tuple[float, VerdictWord], ...]] = (
     (0.95, "meets"),
@@ -57,6 +42,12 @@ class Band:
         rising = list(self.factors) == sorted(self.factors) and self.factors[0] > 0.0
         if not rising or len(self.factors) != len(self.levels):
             raise ValueError("an error band needs rising factors above 0; correct its points")
+
+    @staticmethod
+    def through(published: Percentiles) -> "Band":
+        """The band through published percentiles of measured over predicted."""
+        points = published.points()
+        return Band(tuple(level for level, _ in points), tuple(factor for _, factor in points))
 
     def quantile(self, probability: float) -> float:
         """The factor that is not exceeded with that probability."""
@@ -89,17 +80,6 @@ class Band:
 
 EXACT: Final = Band((0.5,), (1.0,))
 """No error at all."""
-
-
-def error_band(metric: Metric, engine: str = "any") -> Band:
-    """The measured error of the GPU segment by metric and engine ("any" where not known).
-
-    Request time and TPOT take the band of `itl`. Source: the benchmark rows of the reference.
-    """
-    name = engine.strip().lower().replace("_", "-").replace(" ", "-")
-    name = "tensorrt-llm" if name in ("trt-llm", "trtllm", "tensorrtllm") else name
-    factors = _BANDS.get((name, metric)) or _BANDS[("any", metric)]
-    return Band(_LEVELS, factors)
 
 
 def guess_band(low: float = 1.0 - _GUESS, high: float = 1.0 + _GUESS) -> Band:
@@ -154,6 +134,35 @@ def probability_of_meeting(
 
     critical: float = brentq(over, low, high, xtol=1e-4 * low, rtol=3e-4)
     return band.cdf(critical)
+
+
+def probability_with_guesses(
+    limit_ms: float,
+    percentile_of_factor: Callable[[float], float],
+    band: Band,
+    guessed_ms: float,
+    guesses: Band,
+) -> float:
+    """The same where `guessed_ms` of the percentile are guesses, off by a factor of their own.
+
+    The guesses count as independent of the GPU's error: their factor is averaged over, each value
+    moving the limit by what the guessed part is longer or shorter (to first order).
+    """
+    if guessed_ms <= 0.0:
+        return probability_of_meeting(limit_ms, percentile_of_factor, band)
+    low, high = band.quantile(0.0), band.quantile(1.0)
+    factors = np.geomspace(low, high, _CURVE) if high > low else np.array([low])
+    curve = np.maximum.accumulate([percentile_of_factor(float(factor)) for factor in factors])
+    chances = []
+    for level in (np.arange(_SLICES) + 0.5) / _SLICES:
+        limit = limit_ms - guessed_ms * (guesses.quantile(float(level)) - 1.0)
+        if limit >= curve[-1]:
+            chances.append(1.0)
+        elif limit < curve[0]:
+            chances.append(0.0)
+        else:
+            chances.append(band.cdf(float(np.interp(limit, curve, factors))))
+    return float(np.mean(chances))
 
 
 def most_worth_measuring(bands: Mapping[str, tuple[Band, float]]) -> str | None:
