@@ -65,16 +65,17 @@ def remove(collection: str, item: Any) -> Change:
 def get_field(item: Any, path: str) -> Any:
     """The value at a dotted path; None for a key that a mapping does not hold.
 
-    Raises PatchConflict where the path leads nowhere.
+    Inside a mapping the whole rest of the path is one key: `provenance.site.power_kw` is the
+    provenance of `site.power_kw`. Raises PatchConflict where the path leads nowhere.
     """
-    value = item
-    for part in path.split("."):
+    value, rest = item, path
+    while rest:
         if isinstance(value, Mapping):
-            value = value.get(part)
-        elif isinstance(value, Frozen) and part in type(value).model_fields:
-            value = getattr(value, part)
-        else:
+            return value.get(rest)
+        head, _, rest = rest.partition(".")
+        if not isinstance(value, Frozen) or head not in type(value).model_fields:
             raise PatchConflict(f"there is no field {path!r} in {_called(item)}")
+        value = getattr(value, head)
     return value
 
 
@@ -84,10 +85,9 @@ def with_field(item: Any, path: str, value: Any) -> Any:
     None at a key of a mapping takes the key out. Raises PatchConflict where the path leads nowhere
     or the value does not fit.
     """
-    head, _, rest = path.partition(".")
     if isinstance(item, Map):
-        new = with_field(item[head], rest, value) if rest else value
-        return item.delete(head) if new is None and head in item else _set(item, head, new)
+        return item.delete(path) if value is None and path in item else _set(item, path, value)
+    head, _, rest = path.partition(".")
     if not isinstance(item, Frozen) or head not in type(item).model_fields:
         raise PatchConflict(f"there is no field {path!r} in {_called(item)}")
     new = with_field(getattr(item, head), rest, value) if rest else value
@@ -156,7 +156,11 @@ def _apply_change(item: Any, change: Change) -> Any:
     if change.field == WHOLE:
         if item != change.before:
             raise PatchConflict(f"{where}: it is not as it was when the change was made")
+        if getattr(change.after, "id", change.id) != change.id:
+            raise PatchConflict(f"{where}: the thing to put there has another id")
         return change.after
+    if change.field == "id":
+        raise PatchConflict(f"{where}: an id never changes; remove the thing and add another")
     if item is None:
         raise PatchConflict(f"{where}: it is not there any more")
     if get_field(item, change.field) != change.before:
@@ -235,20 +239,23 @@ def _adapter(collection: str, field: str) -> TypeAdapter[Any]:
     annotation: Any = owner.model_fields[collection].annotation
     if collection not in SINGLES:
         annotation = get_args(_strip(annotation)[0])[1]
-    for part in field.split(".") if field else ():
-        annotation = _annotation_of(annotation, part)
+    while field:
+        annotation, field = _annotation_of(annotation, field)
     return TypeAdapter(annotation | None)
 
 
-def _annotation_of(annotation: Any, part: str) -> Any:
+def _annotation_of(annotation: Any, path: str) -> tuple[Any, str]:
+    """The annotation that the path's first step leads to, and the rest of the path."""
+    part, _, rest = path.partition(".")
     for kind in _strip(annotation):
         if get_origin(kind) is Map:
-            return get_args(kind)[1]
+            return get_args(kind)[1], ""
         if isinstance(kind, type) and issubclass(kind, Frozen) and part in kind.model_fields:
             info = kind.model_fields[part]
-            return (
+            inner = (
                 Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
             )
+            return inner, rest
     raise PatchConflict(f"there is no field {part!r}")
 
 

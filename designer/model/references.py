@@ -57,6 +57,11 @@ class Reference:
     collections: tuple[str, ...]
 
 
+def homes_of(collection: str, field: str) -> tuple[str, ...]:
+    """The collections in which the ids of a field must be found; none where it holds no ids."""
+    return tuple(_TO.get((collection, field), "").split())
+
+
 def references(design: Design) -> Iterator[Reference]:
     """Every id that some thing of the design names."""
     for (collection, field), targets in _TO.items():
