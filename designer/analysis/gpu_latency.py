@@ -21,6 +21,7 @@ from designer.graph.arrays import Floats, Ints
 from designer.model.kinds import tier_of
 from designer.model.services import Deployment
 from designer.model.things import Node
+from designer.model.units import number
 
 SOURCE: Final = "step-level batching model"
 
@@ -35,8 +36,8 @@ def generated(
         raise CannotTime(why, "no_way" if answer.replica is None else "unknown")
     if answer.overloaded:
         raise CannotTime(
-            f"{title} is asked {answer.per_s:.3g} requests/s and bears "
-            f"{served.saturation_per_s or 0:.3g}; its queue grows without end",
+            f"{title} is asked {number(answer.per_s, 3)} requests/s and bears "
+            f"{number(served.saturation_per_s or 0, 3)}; its queue grows without end",
             "grows",
         )
     mine = answer.of_slot.get(part.slot)

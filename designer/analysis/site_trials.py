@@ -28,6 +28,7 @@ from designer.analysis.wire import wire_sizes
 from designer.analysis.workflow import Request, Unresolved, Wiring, resolve
 from designer.model.references import groups_around
 from designer.model.services import Burst, Demand, Deployment, Service, Tokens
+from designer.model.units import number
 
 LOADS: Final = (0.9, 0.75, 0.6, 0.45, 0.3, 0.15)
 """Shares of saturation at which a replica is tried, the busiest first."""
@@ -285,7 +286,7 @@ class _Ladder:
                 name = f"{slo.metric.upper() if slo.metric != 'task' else 'task time'}"
                 worst = (
                     over,
-                    f"{name} p{slo.percentile:g} would be {value:.3g} ms, {over:.3g} ms over",
+                    f"{name} p{slo.percentile:g} would be {number(value, 3)} ms, {number(over, 3)} ms over",
                 )
         return worst
 
