@@ -20,10 +20,11 @@ def overload(study: Study) -> Iterator[Objection]:
         if offered > capacity * (1 + _EPS):
             yield Objection(
                 (key,),
-                f"{called(study.design, key)} is asked for {number(offered, 4)} Gb/s in its busiest hour "
-                f"({hour:02d}:00 UTC) and carries {number(capacity, 4)} ({offered / capacity:.0%}).",
-                f"Add capacity or members for {number(offered - capacity, 3)} Gb/s more, or move load "
-                "to another way.",
+                f"{called(study.design, key)} is asked for {number(offered, 4)} Gb/s in its busiest "
+                f"hour ({hour:02d}:00 UTC) and carries {number(capacity, 4)} "
+                f"({offered / capacity:.0%}).",
+                f"Add capacity or members for {number(offered - capacity, 3)} Gb/s more, or move "
+                "load to another way.",
             )
 
 
@@ -108,8 +109,8 @@ def oversubscription_limit(study: Study) -> Iterator[Objection]:
             more = row.downlink_gbps / row.limit - row.uplink_gbps
             yield Objection(
                 (row.id,),
-                f"{row.name} is oversubscribed {number(row.ratio, 3)}:1 ({row.downlink_gbps:,.0f} over "
-                f"{row.uplink_gbps:,.0f} Gb/s); the limit is {number(row.limit, 3)}:1.",
+                f"{row.name} is oversubscribed {number(row.ratio, 3)}:1 ({row.downlink_gbps:,.0f} "
+                f"over {row.uplink_gbps:,.0f} Gb/s); the limit is {number(row.limit, 3)}:1.",
                 f"Add {more:,.0f} Gb/s of uplinks, or take hosts off.",
             )
 

@@ -286,7 +286,8 @@ class _Ladder:
                 name = f"{slo.metric.upper() if slo.metric != 'task' else 'task time'}"
                 worst = (
                     over,
-                    f"{name} p{slo.percentile:g} would be {number(value, 3)} ms, {number(over, 3)} ms over",
+                    f"{name} p{slo.percentile:g} would be {number(value, 3)} ms, "
+                    f"{number(over, 3)} ms over",
                 )
         return worst
 
