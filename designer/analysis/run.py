@@ -87,7 +87,9 @@ def analyse(design: Design, catalogue: Catalogue, request: AnalysisRequest) -> I
     yield _stage("placement", request, study, results)
     if request.until == "placement" or not design.scenarios or request.scenario is not None:
         return
-    rows = scenario_rows(study, catalogue)
+    rows = tuple(
+        row for row in scenario_rows(study, catalogue) if request.service in (None, row.service)
+    )
     yield _stage("scenarios", request, study, results.model_copy(update={"scenarios": rows}))
 
 

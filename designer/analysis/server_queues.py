@@ -11,7 +11,7 @@ from math import sqrt
 from typing import Final, Literal
 
 import numpy as np
-from scipy.stats import gamma as gamma_law
+from scipy.special import gammaincc, gammainccinv
 
 from designer.analysis.transforms import Floats
 
@@ -43,7 +43,7 @@ class ServerWait:
             return None
         p_wait, shape, scale_ms = fit
         tails = np.minimum((1.0 - np.asarray(levels, dtype=np.float64)) / p_wait, 1.0)
-        return tuple(float(value) for value in scale_ms * gamma_law.isf(tails, shape))
+        return tuple(float(value) for value in scale_ms * gammainccinv(shape, tails))
 
     def percentile(self, level: float) -> float | None:
         """The wait in ms not exceeded with that probability (below 1); None if unknown."""
@@ -58,7 +58,8 @@ class ServerWait:
         p_wait, shape, scale_ms = fit
         if scale_ms == 0.0:
             return np.ones_like(np.asarray(at_ms, dtype=np.float64))
-        found: Floats = 1.0 - p_wait * gamma_law.sf(np.asarray(at_ms) / scale_ms, shape)
+        times = np.maximum(np.asarray(at_ms, dtype=np.float64), 0.0)
+        found: Floats = 1.0 - p_wait * gammaincc(shape, times / scale_ms)
         return found
 
     def fit(self) -> tuple[float, float, float] | None:
