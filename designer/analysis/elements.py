@@ -66,9 +66,15 @@ class Elements:
         self.design = design
         self.catalogue = catalogue
         self.ledger = ledger
+        self._one_way: dict[str, Fact] = {}
 
     def link_one_way_ms(self, link: Link) -> Fact:
-        """Propagation and FEC of a link, one-way: as given, else length × medium."""
+        """Propagation and FEC of a link of the design, one-way: as given, else length × medium."""
+        if link.id not in self._one_way:
+            self._one_way[link.id] = self._computed_one_way_ms(link)
+        return self._one_way[link.id]
+
+    def _computed_one_way_ms(self, link: Link) -> Fact:
         if link.one_way_ms is not None:
             return self._noted(link.id, "one_way_ms", stated(link, "one_way_ms", link.one_way_ms))
         if link.length_km is None and self._is_access(link):

@@ -1,4 +1,4 @@
-"""What a service loses with a site, a node or a link: single points of failure.
+"""What a service loses with a site or a node: single points of failure.
 
 Each loss is a mask over the same arrays. A population's own site and its only way in are its own
 and do not count: a service cannot outlive its users.
@@ -32,32 +32,51 @@ class Loss:
     users: str
 
 
-def single_points(study: Study, service: Service) -> Iterator[Loss]:
-    """Sites (for `two_regions`: regions too) whose loss cuts users off, then single nodes."""
-    known: dict[frozenset[str], _Left] = {}
+class Losses:
+    """Single points of failure of a design's services; what is left without a thing is kept."""
 
-    def survives(users: str, gone: frozenset[str]) -> bool:
-        if gone not in known:
-            known[gone] = _Left(study.arrays, gone)
-        return _survives(study, service, users, known[gone])
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._around = {key: groups_around(study.design, key) for key in study.design.nodes}
+        inside: dict[str, list[str]] = {}
+        for key, groups in self._around.items():
+            for group in groups:
+                inside.setdefault(group, []).append(key)
+        self._inside = {group: frozenset(keys) for group, keys in inside.items()}
+        self._beside = _neighbours(study)
+        self._left: dict[frozenset[str], _Left] = {}
 
-    for users in dict.fromkeys(demand.users for demand in service.demands):
-        used = _used(study, service, users)
-        around = {key: groups_around(study.design, key) for key in used}
-        for group in _groups(study, service):
+    def of(self, service: Service) -> Iterator[Loss]:
+        """Sites (for `two_regions`: regions too) whose loss cuts users off, then single nodes."""
+        groups = _groups(self._study, service)
+        for users in dict.fromkeys(demand.users for demand in service.demands):
+            used = _used(self._study, service, users)
             # What lies off today's ways can go without a loss.
-            if users in around and group in around[users]:
-                continue
-            if not any(group in groups for groups in around.values()):
-                continue
-            inside = frozenset(
-                key for key in study.design.nodes if group in groups_around(study.design, key)
-            )
-            if not survives(users, inside):
-                yield Loss(group, users)
-        for node in _alone(study, users, used):
-            if not survives(users, frozenset((node,))):
-                yield Loss(node, users)
+            touched = {group for key in used for group in self._around[key]}
+            for group in groups:
+                if group not in touched or group in self._around[users]:
+                    continue
+                if not self._survives(service, users, self._inside[group]):
+                    yield Loss(group, users)
+            for node in used:
+                gone = frozenset((node,))
+                if self._is_alone(users, node) and not self._survives(service, users, gone):
+                    yield Loss(node, users)
+
+    def _is_alone(self, users: str, node: str) -> bool:
+        """Whether a node is a single instance outside of all sites, which are tried as a whole."""
+        net = self._study.arrays
+        return (
+            node != users
+            and node not in self._beside.get(users, ())
+            and site_of(self._study.design, node) is None
+            and net.expansion.count[net.node_position(node)] == 1
+        )
+
+    def _survives(self, service: Service, users: str, gone: frozenset[str]) -> bool:
+        if gone not in self._left:
+            self._left[gone] = _Left(self._study.arrays, gone)
+        return _survives(self._study, service, users, self._left[gone])
 
 
 def _groups(study: Study, service: Service) -> list[str]:
@@ -86,25 +105,13 @@ def _used(study: Study, service: Service, users: str) -> list[str]:
     return list(found)
 
 
-def _alone(study: Study, users: str, used: list[str]) -> list[str]:
-    """Single instances on today's way outside of all sites, which are tried as a whole."""
-    first = _first_hops(study, users)
-    return [
-        key
-        for key in used
-        if site_of(study.design, key) is None
-        and key not in first
-        and study.arrays.expansion.count[study.arrays.node_position(key)] == 1
-    ]
-
-
-def _first_hops(study: Study, users: str) -> set[str]:
-    return {
-        end
-        for link in study.design.links.values()
-        if users in (link.a, link.b)
-        for end in (link.a, link.b)
-    }
+def _neighbours(study: Study) -> dict[str, set[str]]:
+    """Neighbours of each node."""
+    beside: dict[str, set[str]] = {}
+    for link in study.design.links.values():
+        beside.setdefault(link.a, set()).add(link.b)
+        beside.setdefault(link.b, set()).add(link.a)
+    return beside
 
 
 class _Left:

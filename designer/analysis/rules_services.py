@@ -12,7 +12,7 @@ from designer.analysis.request_parts import (
     Move,
     leaves,
 )
-from designer.analysis.resilience import single_points
+from designer.analysis.resilience import Losses
 from designer.analysis.results import SloResult
 from designer.analysis.scale_up import CannotServe
 from designer.analysis.steering import allowed_at
@@ -203,11 +203,12 @@ def _data_at(study: Study, leaf: object) -> str | None:
 
 def single_point_of_failure(study: Study) -> Iterator[Objection]:
     """A service that must survive any one site (or two regions) is lost with one thing."""
+    losses = Losses(study)
     for key in sorted(study.design.services):
         service = study.design.services[key]
         if service.resilience == "none":
             continue
-        for lost in single_points(study, service):
+        for lost in losses.of(service):
             yield Objection(
                 (key, lost.element),
                 f"{service.name or key} must survive the loss of any one site, and is lost with "

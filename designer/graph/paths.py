@@ -46,6 +46,10 @@ class DrawnPath:
         return tuple(hop.node for hop in self.hops[:-1])
 
 
+_Step = tuple[int, float, Hop]
+"""The vertex after a hop, the share of what is there that takes it, and the hop."""
+
+
 class PathFinder:
     """Drawn paths of one state of the network (`down` edges are out), searched once a target."""
 
@@ -54,6 +58,7 @@ class PathFinder:
         self.down = np.zeros(arrays.edges, dtype=bool) if down is None else down
         self._routes: dict[int, Routes] = {}
         self._paths: dict[tuple[str, str], tuple[DrawnPath, ...]] = {}
+        self._steps: dict[tuple[int, int], tuple[_Step, ...]] = {}
 
     def instances(self, node_id: str) -> Ints:
         """Vertices of a drawn node."""
@@ -112,20 +117,26 @@ class PathFinder:
                 continue
             if len(found) >= MOST_PATHS:
                 continue
-            edges = self._next_hops(at, root, dist)
-            kinds: dict[tuple[str, str], list[int]] = {}
-            for edge in edges:
-                node = self.arrays.node_of(int(self.arrays.network.head[edge]))
-                kinds.setdefault((self.arrays.link_of(edge), node), []).append(edge)
-            for (link, node), alike in reversed(kinds.items()):
-                edge = alike[0]
-                stack.append(
-                    (
-                        int(self.arrays.network.head[edge]),
-                        weight * len(alike) / len(edges),
-                        (*way, Hop(edge, link, node)),
-                    )
-                )
+            if (at, root) not in self._steps:
+                self._steps[at, root] = self._steps_from(at, root, dist)
+            for after, part, hop in self._steps[at, root]:
+                stack.append((after, weight * part, (*way, hop)))
+
+    def _steps_from(self, at: int, root: int, dist: Ints) -> tuple[_Step, ...]:
+        """What a path can do next, the last to be tried first."""
+        edges = self._next_hops(at, root, dist)
+        kinds: dict[tuple[str, str], list[int]] = {}
+        for edge in edges:
+            node = self.arrays.node_of(int(self.arrays.network.head[edge]))
+            kinds.setdefault((self.arrays.link_of(edge), node), []).append(edge)
+        return tuple(
+            (
+                int(self.arrays.network.head[alike[0]]),
+                len(alike) / len(edges),
+                Hop(alike[0], link, node),
+            )
+            for (link, node), alike in reversed(kinds.items())
+        )
 
     def _next_hops(self, at: int, root: int, dist: Ints) -> list[int]:
         net = self.arrays.network

@@ -2,7 +2,7 @@
 
 import pytest
 
-from designer.analysis.resilience import single_points
+from designer.analysis.resilience import Losses
 from designer.model.services import Call, ModelCall, Series
 from designer.model.things import Group, Site
 from tests.analysis.small import chat, design, link, nodes, pool, study
@@ -10,7 +10,7 @@ from tests.analysis.small import chat, design, link, nodes, pool, study
 
 def lost(made):
     found = study(made)
-    return {loss.element for loss in single_points(found, made.services["chat"])}
+    return {loss.element for loss in Losses(found).of(made.services["chat"])}
 
 
 SERVICE = chat("u", 1.0, resilience="any_one_site")
