@@ -119,8 +119,11 @@ def _field(path: str, old: Any, new: Any) -> list[_FieldChange]:
             for name in type(old).model_fields
             for each in _field(name, getattr(old, name), getattr(new, name))
         ]
-        if _after(old, inner) == new:
-            return [(f"{path}.{name}", before, after) for name, before, after in inner]
+        # Falling percentiles, or weights before their policy: one order may pass where the other
+        # goes through a state that is not allowed.
+        for ordered in (inner, inner[::-1]):
+            if _after(old, ordered) == new:
+                return [(f"{path}.{name}", before, after) for name, before, after in ordered]
     return [(path, old, new)]
 
 

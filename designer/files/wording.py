@@ -41,7 +41,8 @@ def describe(change: Change, topology: Topology) -> str:
     if change.field.startswith("provenance."):
         field = change.field.removeprefix("provenance.")
         return f"{thing}: origin of {_label(field)} from {before} to {after}"
-    return f"{thing}: {_label(change.field) or 'all'} from {before} to {after}"
+    label = change.field if change.collection == "severities" else _label(change.field)
+    return f"{thing}: {label or 'all'} from {before} to {after}"
 
 
 def _thing(change: Change, topology: Topology) -> str:
@@ -63,7 +64,7 @@ def _name(topology: Topology, collection: str, key: str, item: Any = None) -> st
     name = str(getattr(found, "name", ""))
     if not name and collection == "links" and found is not None:
         return " – ".join(_name(topology, "nodes", end) for end in (found.a, found.b))
-    return name or key
+    return " ".join(name.split()) or key
 
 
 def _table(topology: Topology, collection: str) -> Any:
@@ -88,7 +89,7 @@ _ENDINGS: Final = (
 
 
 def _value(change: Change, value: Any, topology: Topology) -> str:
-    text = _words(value, change.collection, change.field, topology)
+    text = " ".join(_words(value, change.collection, change.field, topology).split())
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
 
