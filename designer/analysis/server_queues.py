@@ -59,8 +59,8 @@ class ServerWait:
         if scale_ms == 0.0:
             return np.ones_like(np.asarray(at_ms, dtype=np.float64))
         times = np.maximum(np.asarray(at_ms, dtype=np.float64), 0.0)
-        found: Floats = 1.0 - p_wait * gammaincc(shape, times / scale_ms)
-        return found
+        found = 1.0 - p_wait * gammaincc(shape, times / scale_ms)
+        return np.asarray(found, dtype=np.float64)
 
     def fit(self) -> tuple[float, float, float] | None:
         """The probability of waiting, shape and scale of the gamma of those who wait."""
