@@ -82,16 +82,18 @@ class Clock:
         Raises CannotTime.
         """
         if not _asks_gpu(part):
-            return self._kept(part, 0.0, lambda: undivided(self.time(part).latency))
+            return self._kept(part, 0.0, lambda: self._alone(part))
+        separated = _separated(part)
+        if separated is not None:
+            still, gpu = separated
+            whole = self._kept(gpu, -1.0, lambda: self._alone(gpu))
+            return in_sequence([self.plain(still, 1.0), scaled(whole, gpu_factor)])
         match part:
             case Chain():
                 parts = list(_links_of(part))
                 still = Chain(tuple(each for each in parts if not _asks_gpu(each)))
                 moving = [self.plain(each, gpu_factor) for each in parts if _asks_gpu(each)]
                 return in_sequence([self.plain(still, 1.0), *moving])
-            case Generate():
-                whole = self._kept(part, -1.0, lambda: undivided(self.time(part).latency))
-                return scaled(whole, gpu_factor)
             case Again():
                 return n_times(self.plain(part.part, gpu_factor), part.times)
             case Maybe():
@@ -100,6 +102,16 @@ class Clock:
                 )
             case _:
                 return undivided(self.time(part, gpu_factor).latency)
+
+    def _alone(self, part: Part) -> Latency:
+        """Put together from undivided parts: a sum needs no division on its way."""
+        match part:
+            case Chain():
+                return in_sequence([self._alone(each) for each in part.parts])
+            case Again():
+                return n_times(self._alone(part.part), part.times)
+            case _:
+                return undivided(self.time(part).latency)
 
     def _kept(self, part: Part, key: float, make: Callable[[], Latency]) -> Latency:
         """An undivided latency, kept under a key that is no factor."""
@@ -184,6 +196,29 @@ class Clock:
         )
         latency = server_latency(name, wait)
         return [] if latency is None else [latency]
+
+
+def _separated(part: Part) -> tuple[Part, Part] | None:
+    """What asks no GPU and what only does, which take as long together; None: not to be separated.
+
+    A sum does not depend on the order of its parts, so that one convolution tells a whole request.
+    """
+    match part:
+        case Generate():
+            return Chain(()), part
+        case Chain():
+            pairs = [_separated(each) for each in part.parts]
+            known = [pair for pair in pairs if pair is not None]
+            if len(known) < len(pairs):
+                return None
+            return Chain(tuple(still for still, _ in known)), Chain(tuple(gpu for _, gpu in known))
+        case Again():
+            pair = _separated(part.part)
+            return (
+                None if pair is None else (Again(part.times, pair[0]), Again(part.times, pair[1]))
+            )
+        case _:
+            return None if _asks_gpu(part) else (part, Chain(()))
 
 
 def _links_of(part: Chain) -> Iterator[Part]:

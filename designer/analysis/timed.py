@@ -57,12 +57,11 @@ def missing_in(timed: Sequence[Timed]) -> tuple[str, ...]:
 
 def undivided(latency: Latency) -> Latency:
     """All segments as one; the distribution is the same."""
-    if len(latency.segments) < 2 and len(latency.constants) < 2:
-        return latency
+    moving = bool(latency.segments)
     return replace(
         latency,
-        segments=("all",),
-        parts=latency.parts.sum(axis=0, keepdims=True),
+        segments=("all",) if moving else (),
+        parts=latency.parts.sum(axis=0, keepdims=True) if moving else latency.parts,
         constants=Map({"all": latency.fixed_ms}),
     )
 
