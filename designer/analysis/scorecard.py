@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 from immutables import Map
@@ -171,3 +172,24 @@ def _usd_per_s(
 
 def _tokens(ask: Ask) -> float:
     return ask.prompt.mean + ask.growth_tokens + ask.output.mean
+
+
+_WHY_UNKNOWN: Final = {
+    "queue_wait_ms": "no pool answers the service's prompts in a steady state",
+    "gpu_duty_cycle": "no pool answers the service's prompts",
+    "host_cpu_share": "the host's work for each byte and message is not modelled yet",
+    "cache_hit_rate": "no prefix_share is given; the times count no hit",
+    "remote_fetch_ms": "fetches of KV and context are in the budget, not summed here yet",
+    "bytes_per_completed_request": "the size of a message is not known",
+    "retransmitted_bytes_per_request": "no link on the way says what it loses",
+    "usd_per_request": "the price of a GPU-hour is not known, or nothing is asked",
+    "usd_per_million_tokens": "the price of a GPU-hour is not known, or nothing is asked",
+}
+
+
+def why_unknown(card: Scorecard) -> Iterator[tuple[str, str]]:
+    """The figures of a scorecard that are not known, each with the reason."""
+    for name, reason in _WHY_UNKNOWN.items():
+        value = getattr(card, name)
+        if value is None or (isinstance(value, Figure) and value.mean is None):
+            yield name, reason

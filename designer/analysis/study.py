@@ -28,7 +28,7 @@ from designer.analysis.headers import Headers
 from designer.analysis.oversubscription import oversubscription
 from designer.analysis.pools import PoolAnswer, Pools, asks_of
 from designer.analysis.results import FlowResult, Oversubscription, ServiceResult
-from designer.analysis.scorecard import scorecard
+from designer.analysis.scorecard import scorecard, why_unknown
 from designer.analysis.sensitivity import Steps, sensitivity
 from designer.analysis.steering import Distance
 from designer.analysis.times import Times, times_of
@@ -278,6 +278,9 @@ def with_details(study: Study) -> Study:
         )
         for each in study.services
     )
+    for each in services:
+        for name, reason in why_unknown(each.scorecard):
+            study.ledger.note(each.id, f"scorecard.{name}", None, "unknown", reason)
     return replace(study, services=services)
 
 

@@ -14,10 +14,10 @@ from designer.analysis.results import VerdictWord
 from designer.model.base import Percentiles
 
 _Z_95: Final = float(ndtri(0.95))
-_FINE: Final = (np.arange(512) + 0.5) / 512
+_FINE: Final = (np.arange(128) + 0.5) / 128
 _GUESS: Final = 0.30
-_CURVE: Final = 17
-_SLICES: Final = 41
+_CURVE: Final = 9
+_SLICES: Final = 32
 
 _WORDS: Final[tuple[tuple[float, VerdictWord], ...]] = (
     (0.95, "meets"),

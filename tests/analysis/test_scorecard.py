@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from designer.analysis.results import Scorecard
+from designer.analysis.scorecard import why_unknown
 from designer.model.design import Design
 from designer.model.services import Caching, ModelCall, Repeat, Series, Tokens
 from tests.analysis.worked import (
@@ -112,3 +113,12 @@ def test_all_calls_of_an_agent_count() -> None:
     usd_per_s = PRICE / 3600
     assert card.usd_per_request == pytest.approx(usd_per_s / 0.5)
     assert card.usd_per_million_tokens == pytest.approx(1e6 * usd_per_s / (0.5 * 10 * 2))
+
+
+def test_what_is_not_known_has_a_reason() -> None:
+    empty = Scorecard()
+    reasons = dict(why_unknown(empty))
+    assert set(reasons) == set(Scorecard.model_fields)
+    assert all(reasons.values())
+    known = Scorecard(gpu_duty_cycle=0.5, cache_hit_rate=0.0)
+    assert set(reasons) - set(dict(why_unknown(known))) == {"gpu_duty_cycle", "cache_hit_rate"}
