@@ -1,9 +1,10 @@
 """The .promptpath file: strict reading with every problem named, canonical bytes, atomic saving."""
 
+import difflib
+import errno
 import hashlib
 import json
 import os
-import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,29 +14,22 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from designer.files.migrations import upgraded
+from designer.files.strict_json import FileRefused, parse_json, refused, short_place
 from designer.model.base import NEWER_MINOR
 from designer.model.design import Design
 from designer.model.references import Problem, problems
 from designer.model.topology import FORMAT, MINOR, VERSION, Topology
 
+__all__ = [
+    "EXTENSION", "FileRefused", "Opened", "check_writable", "content_hash", "dumps",
+    "layout_hash", "load", "loads", "parse_json", "place_of", "read_bytes", "save",
+    "write_atomically",
+]  # fmt: skip
+
 EXTENSION: Final = ".promptpath"
 MOST_BYTES: Final = 512 * 1024 * 1024
-
-
-class FileRefused(ValueError):
-    """A file that cannot be used. `problems` names every place; `str()` is one sentence."""
-
-    def __init__(self, name: str, found: tuple[Problem, ...]) -> None:
-        self.name = name
-        self.problems = found
-        first = found[0]
-        more = f" ({len(found) - 1} more like it)" if len(found) > 1 else ""
-        place = f", {first.place}" if first.place else ""
-        super().__init__(f"{name}{place}: {first.message}{more}.")
-
-
-def _refused(name: str, place: str, message: str) -> FileRefused:
-    return FileRefused(name, (Problem(place, message),))
+_MOST_VERSION: Final = 1_000_000
+_MOST_WORDS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +45,22 @@ def read_bytes(path: Path) -> bytes:
     name = str(path)
     try:
         if path.is_dir():
-            raise _refused(name, "", "this is a folder; name the file in it")
+            raise refused(name, "", "this is a folder; name the file in it")
         if path.exists() and not path.is_file():
-            raise _refused(name, "", "this is not a regular file; name a file on disk")
+            raise refused(name, "", "this is not a regular file; name a file on disk")
         if path.stat().st_size > MOST_BYTES:
-            raise _refused(name, "", f"the file is larger than {MOST_BYTES >> 20} MiB; split it")
+            raise refused(name, "", f"the file is larger than {MOST_BYTES >> 20} MiB; split it")
         return path.read_bytes()
     except FileNotFoundError:
-        raise _refused(name, "", "there is no such file; check the name and the folder") from None
+        raise refused(name, "", "there is no such file; check the name and the folder") from None
     except PermissionError:
-        raise _refused(name, "", "you may not read this file; change its permissions") from None
+        raise refused(name, "", "you may not read this file; change its permissions") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "the name cannot be a file's"
         raise (
             error
             if isinstance(error, FileRefused)
-            else _refused(name, "", f"{reason}; try another file")
+            else refused(name, "", f"{reason}; try another file")
         ) from None
 
 
@@ -82,7 +76,7 @@ def loads(data: bytes, name: str) -> Opened:
     """
     document = parse_json(data, name)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise _refused(
+        raise refused(
             name,
             "format",
             f'this is no Promptpath design: "format" must be "{FORMAT}"; choose another file',
@@ -90,7 +84,7 @@ def loads(data: bytes, name: str) -> Opened:
     version = _whole(document, "version", name, least=1, missing=None)
     minor = _whole(document, "minor", name, least=0, missing=0)
     if version > VERSION:
-        raise _refused(
+        raise refused(
             name,
             "version",
             f"the file is of format version {version}, this program reads up to {VERSION}; "
@@ -114,72 +108,13 @@ def _whole(
     document: dict[str, Any], key: str, name: str, *, least: int, missing: int | None
 ) -> int:
     value = document.get(key, missing)
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise _refused(
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST_VERSION:
+        raise refused(
             name,
             key,
-            f"must be a whole number from {least}, not {json.dumps(value)[:40]}; correct it",
+            f"must be a whole number from {least}, not {_shown(value)}; correct it",
         )
     return value
-
-
-def parse_json(data: bytes, name: str) -> Any:
-    """Strict JSON: UTF-8, no NaN, no key twice, no endless nesting. Raises FileRefused."""
-    if not data.strip():
-        raise _refused(name, "", "the file is empty; restore it from a copy or from git")
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in data[:4]:
-        raise _refused(name, "", "the file is UTF-16 or binary, not UTF-8; save it as UTF-8")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _refused(
-            name, f"byte {error.start}", "this is not UTF-8 text; save it as UTF-8"
-        ) from None
-    try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
-    except _NoNumber as word:
-        raise _refused(
-            name,
-            _line_of(text, str(word)),
-            f"{word} is no number that a design may hold; correct it",
-        ) from None
-    except RecursionError:
-        raise _refused(
-            name, "", "the JSON is nested too deeply to be a design; restore it from a copy"
-        ) from None
-    except json.JSONDecodeError as error:
-        raise _refused(
-            name,
-            f"line {error.lineno}, column {error.colno}",
-            f"this is not JSON ({error.msg}); mend it there or restore the file from a copy",
-        ) from None
-    except ValueError as error:
-        raise _refused(name, "", f"{error}; correct it") from None
-
-
-class _NoNumber(ValueError):
-    """NaN or Infinity."""
-
-
-def _no_constant(word: str) -> Any:
-    raise _NoNumber(word)
-
-
-def _line_of(text: str, word: str) -> str:
-    """The line of the first `word` that stands outside of strings."""
-    for found in re.finditer(r'"(?:[^"\\]|\\.)*"|-?[A-Z][A-Za-z]+', text):
-        if found.group() == word:
-            return f"line {text.count(chr(10), 0, found.start()) + 1}"
-    return ""
-
-
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twin = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {json.dumps(twin)[:60]} stands twice in one object")
-    return made
 
 
 def _problems_of(error: ValidationError, document: Any) -> tuple[Problem, ...]:
@@ -216,21 +151,46 @@ _STEPS: Final = ("series", "parallel", "repeat", "branch", "retry", "hedge", "ca
 """Which kind of step was tried; no part of an address in the file."""
 
 
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
 def _message(detail: ErrorDetails) -> str:
-    shown = json.dumps(detail["input"], default=str)
-    shown = shown if len(shown) <= 40 else f"{shown[:37]}…"
+    shown = _shown(detail["input"])
+    context = detail.get("ctx", {})
     match detail["type"]:
         case "extra_forbidden":
             return "this field is not known; correct its name or take it out"
         case "missing":
             return "this field is missing; give it a value"
-        case "unknown_word" | "duplicate_id" | "falling_percentiles" | "control_character":
+        case "unknown_word":
+            return _unknown_word(shown, str(context["words"]).split(", "))
+        case "union_tag_invalid":
+            words = str(context["expected_tags"]).replace("'", "").split(", ")
+            return _unknown_word(f'"{context["tag"]}"', words)
+        case "union_tag_not_found":
+            return f'this step does not say what it does; give it a "do": {", ".join(_STEPS)}'
+        case "model_type" | "dict_type" | "model_attributes_type":
+            return f"must be an object in braces, not {shown}; correct it"
+        case "string_unicode":
+            return "remove the broken characters"
+        case "recursion_loop":
+            return "it is nested too deeply; take levels out"
+        case "duplicate_id" | "falling_percentiles" | "control_character" | "lone_surrogate":
             return detail["msg"]
         case "value_error":
             return detail["msg"].removeprefix("Value error, ")
         case _:
             wish = detail["msg"][:1].lower() + detail["msg"][1:]
             return f"{wish}, not {shown}; correct it"
+
+
+def _unknown_word(shown: str, words: list[str]) -> str:
+    """The words that are most like it, or the first ones."""
+    near = difflib.get_close_matches(shown.strip('"'), words, n=_MOST_WORDS) or words
+    more = f" or {len(words) - _MOST_WORDS} others" if len(near) > _MOST_WORDS else ""
+    return f"{shown} is not known here; use one of {', '.join(near[:_MOST_WORDS])}{more}"
 
 
 def dumps(topology: Topology) -> bytes:
@@ -294,17 +254,24 @@ def _scratch_beside(path: Path) -> Path:
     folder = path.parent
     try:
         if not folder.is_dir():
-            raise _refused(str(path), "", f"there is no folder {folder}; make it or choose another")
+            raise refused(str(path), "", f"there is no folder {folder}; make it or choose another")
         if path.is_dir():
-            raise _refused(str(path), "", "this is a folder; name a file in it")
+            raise refused(str(path), "", "this is a folder; name a file in it")
         if path.exists() and not path.is_file():
-            raise _refused(str(path), "", "this is not a regular file; choose another name")
+            raise refused(str(path), "", "this is not a regular file; choose another name")
         handle, temporary = tempfile.mkstemp(
             dir=folder, prefix=f".{path.name[:40]}.", suffix=".tmp"
         )
-    except OSError as error:
-        raise _refused(
-            str(path), "", f"cannot write in {folder} ({error.strerror}); choose another folder"
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileRefused):
+            raise
+        if getattr(error, "errno", None) in (None, errno.ENAMETOOLONG):
+            raise refused(
+                short_place(str(path)), "", "no file can be called so; choose another name"
+            ) from None
+        reason = getattr(error, "strerror", "")
+        raise refused(
+            str(path), "", f"cannot write in {folder} ({reason}); choose another folder"
         ) from None
     os.close(handle)
     return Path(temporary)
@@ -322,14 +289,14 @@ def write_atomically(path: Path, data: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         if scratch.read_bytes() != data:
-            raise _refused(
+            raise refused(
                 str(path), "", "the disk gave back other bytes than were written; try another disk"
             )
         _keep_mode(path, scratch)
         scratch.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
-        raise _refused(
+        raise refused(
             str(path), "", f"cannot be written ({error.strerror}); choose another place"
         ) from None
     finally:

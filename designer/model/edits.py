@@ -6,7 +6,7 @@ Nothing here changes anything: the caller commits the Patch to a Document.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from designer.model.base import Provenance
+from designer.model.base import Item, Provenance
 from designer.model.ids import new_id
 from designer.model.layout import Bends, Box
 from designer.model.patch import (
@@ -16,6 +16,7 @@ from designer.model.patch import (
     PatchConflict,
     add,
     apply,
+    check_value,
     get_field,
     merge,
     remove,
@@ -99,11 +100,13 @@ def set_field(
         try:
             before = get_field(item, field)
             changed = with_field(item, field, value)
+            if before != get_field(changed, field):
+                check_value(collection, field, value)
         except PatchConflict as error:
             raise EditRefused(f"{error}.") from error
         if before != get_field(changed, field):
             patch.append(Change(collection, key, field, before, get_field(changed, field)))
-        if "provenance" in type(item).model_fields and not field.startswith("provenance"):
+        if isinstance(item, Item) and not field.startswith("provenance"):
             old = item.provenance.get(field)
             if old != provenance:
                 patch.append(Change(collection, key, f"provenance.{field}", old, provenance))
@@ -170,11 +173,16 @@ def _with_dependants(topology: Topology, doomed: set[str]) -> set[str]:
         ("links", "a"), ("links", "b"), ("deployments", "node"), ("flows", "source"),
         ("flows", "target"), ("paths", "source"), ("paths", "target"),
     }  # fmt: skip
-    return doomed | {
-        reference.id
-        for reference in references(topology.design)
-        if reference.target in doomed and (reference.collection, reference.field) in must
-    }
+    held: dict[str, set[str]] = {}
+    for reference in references(topology.design):
+        if (reference.collection, reference.field) in must:
+            held.setdefault(reference.target, set()).add(reference.id)
+    found, pending = set(doomed), list(doomed)
+    while pending:
+        more = held.get(pending.pop(), set()) - found
+        found |= more
+        pending += more
+    return found
 
 
 def _cut_out(topology: Topology, collection: str, item: Any, doomed: set[str]) -> list[Change]:
@@ -189,10 +197,12 @@ def _cut_out(topology: Topology, collection: str, item: Any, doomed: set[str]) -
             )
         if kept != value:
             changes[field] = Change(collection, item.id, field, value, kept)
-    weights = changes.get("steering.targets")
-    if weights is not None and item.steering.weights:
-        steering = item.steering.replace(targets=weights.after, weights=(), policy="nearest")
-        changes = {"steering": Change(collection, item.id, "steering", item.steering, steering)}
+    targets = changes.get("steering.targets")
+    if targets is not None and item.steering.weights:
+        # A weight without its target is not allowed, nor is the state between two changes.
+        del changes["steering.targets"]
+        steering = item.steering.replace(targets=targets.after, weights=(), policy="nearest")
+        changes["steering"] = Change(collection, item.id, "steering", item.steering, steering)
     return list(changes.values())
 
 

@@ -259,6 +259,18 @@ def _annotation_of(annotation: Any, path: str) -> tuple[Any, str]:
     raise PatchConflict(f"there is no field {part!r}")
 
 
+def check_value(collection: str, field: str, value: Any) -> None:
+    """Raises PatchConflict where the field of this version may not hold the value.
+
+    A Patch itself may hold words and fields of a newer version, so that an undo can bring back
+    what was in the file; what a person writes may not.
+    """
+    try:
+        _adapter(collection, field).validate_python(value)
+    except ValidationError as error:
+        raise PatchConflict(f"{field}: {error.errors()[0]['msg']}") from error
+
+
 def to_json(patch: Patch) -> list[dict[str, Any]]:
     """Plain JSON values, for the journal and for other processes."""
 
@@ -292,4 +304,7 @@ def _change_from(entry: Mapping[str, Any]) -> Change:
     before, after = (
         adapter.validate_python(entry[side], context=NEWER_MINOR) for side in ("before", "after")
     )
-    return Change(collection, entry["id"], field, before, after)
+    key = entry["id"]
+    if not isinstance(key, str):
+        raise TypeError(f"an id is text, not {key!r}")
+    return Change(collection, key, field, before, after)

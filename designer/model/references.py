@@ -6,11 +6,15 @@ from typing import Any, Final
 
 from designer.model.design import Design
 from designer.model.kinds import NODE_KINDS
-from designer.model.steps import calls
+from designer.model.services import Step
+from designer.model.steps import calls, inner_steps
 from designer.model.topology import Topology
 
 MOST_INSTANCES: Final = 10_000_000
 """More instances than this in all are refused (TOPOLOGY: counts)."""
+
+MOST_STEPS_DEEP: Final = 40
+"""Steps inside steps; deeper ones could not be written again."""
 
 _TO: Final[dict[tuple[str, str], str]] = {
     ("groups", "parent"): "groups",
@@ -98,11 +102,30 @@ def problems(topology: Topology) -> tuple[Problem, ...]:
         if not any(reference.target in getattr(design, home) for home in reference.collections)
     ]
     found += _self_links(design)
+    found += _deep_workflows(design)
     circles = _group_circles(design)
     found += circles
     if not circles:
         found += _too_many(design)
     return tuple(found)
+
+
+def _deep_workflows(design: Design) -> list[Problem]:
+    return [
+        Problem(
+            f"design.services[{key}].workflow",
+            f"steps lie inside each other more than {MOST_STEPS_DEEP} deep; put them side by side",
+        )
+        for key, service in sorted(design.services.items())
+        if _is_deep(service.workflow)
+    ]
+
+
+def _is_deep(workflow: Step | None) -> bool:
+    level = [] if workflow is None else [workflow]
+    for _ in range(MOST_STEPS_DEEP):
+        level = [inner for step in level for inner in inner_steps(step)]
+    return bool(level)
 
 
 def _self_links(design: Design) -> list[Problem]:

@@ -23,15 +23,20 @@ def steps(step: Step | None) -> Iterator[Step]:
     while pending:
         at = pending.pop()
         yield at
-        match at:
-            case Series() | Parallel():
-                pending.extend(reversed(at.steps))
-            case Repeat() | Retry() | Hedge():
-                pending.append(at.step)
-            case Branch():
-                pending.extend(choice.step for choice in reversed(at.choices))
-            case Call() | ModelCall():
-                pass
+        pending.extend(reversed(inner_steps(at)))
+
+
+def inner_steps(step: Step) -> tuple[Step, ...]:
+    """The steps right inside one."""
+    match step:
+        case Series() | Parallel():
+            return step.steps
+        case Repeat() | Retry() | Hedge():
+            return (step.step,)
+        case Branch():
+            return tuple(choice.step for choice in step.choices)
+        case Call() | ModelCall():
+            return ()
 
 
 def calls(step: Step | None) -> Iterator[Call]:
