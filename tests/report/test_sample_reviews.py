@@ -6,6 +6,7 @@ Where a word ends is measured with the shipped fonts, which the PDF is set in.
 import io
 import re
 from collections.abc import Iterator, Mapping
+from statistics import median
 
 import pytest
 from pypdf import PageObject, PdfReader
@@ -97,3 +98,25 @@ def test_a_budget_fits_a_page(sample_reviews: Reviews, name: str) -> None:
               if isinstance(b, Table) and "by segment" in b.caption]  # fmt: skip
     assert tables
     assert all(len(table.rows) <= 30 for table in tables)
+
+
+PAINTED = {b"S", b"s", b"f", b"F", b"f*", b"B", b"B*", b"b", b"b*"}
+"""Operators that paint a path: ISO 32000-1, table 60."""
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_page_but_the_cover_is_almost_empty(sample_reviews: Reviews, name: str) -> None:
+    reader = PdfReader(io.BytesIO(sample_reviews[name][1]))
+    words, marks = [], []
+    for page in reader.pages:
+        words.append(len(page.extract_text().split()))
+        stream = page.get_contents()
+        operations = stream.operations if stream is not None else []
+        marks.append(sum(operator in PAINTED for _, operator in operations))
+    usual_words, usual_marks = median(words), median(marks)
+    empty = [
+        number
+        for number, (said, drawn) in enumerate(zip(words, marks, strict=True), 1)
+        if number > 1 and said < 0.15 * usual_words and drawn < 0.15 * usual_marks
+    ]
+    assert empty == []

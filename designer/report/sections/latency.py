@@ -76,19 +76,21 @@ def _service(service: ServiceResult, results: Results, names: Names) -> list[Blo
             Paragraph("No SLO is set for this service, so there is nothing to meet or to break.")
         )
     if service.budget:
-        blocks += [waterfall(service), _by_tier(service), _segments(service, names)]
+        blocks += [waterfall(service), _by_tier(service)]
     else:
         blocks.append(
             Paragraph("Its time to first token is unknown: no segment could be computed.")
         )
+    blocks.append(Heading("Scorecard", 3))
+    blocks.append(Facts(_scorecard(service, service.scorecard)))
+    blocks.append(Paragraph(_rests_on(service, results, names), "note"))
+    if service.budget:
+        blocks.append(_segments(service, names))
     if service.user_sites:
         blocks.append(_user_sites(service, names))
     worth = [c for c in service.sensitivity if c.settles or abs(c.gain_ms or 0.05) >= 0.05]
     if worth:
         blocks.append(_helps(worth, names))
-    blocks.append(Heading("Scorecard", 3))
-    blocks.append(Facts(_scorecard(service, service.scorecard)))
-    blocks.append(Paragraph(_rests_on(service, results, names), "note"))
     return blocks
 
 
