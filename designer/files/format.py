@@ -265,11 +265,9 @@ def _scratch_beside(path: Path) -> Path:
     except (OSError, ValueError) as error:
         if isinstance(error, FileRefused):
             raise
+        reason = getattr(error, "strerror", None) or "no file can have this name"
         if getattr(error, "errno", None) in (None, errno.ENAMETOOLONG):
-            raise refused(
-                short_place(str(path)), "", "no file can be called so; choose another name"
-            ) from None
-        reason = getattr(error, "strerror", "")
+            raise refused(short_place(str(path)), "", f"{reason}; choose another name") from None
         raise refused(
             str(path), "", f"cannot write in {folder} ({reason}); choose another folder"
         ) from None

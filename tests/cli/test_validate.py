@@ -78,7 +78,7 @@ def test_given_cases_are_read_and_each_has_its_keys(
         ('[{"id": "a", "kind": "queue", "input": {"lam": 1, "c": 0}}]', "case a, input"),
         ('[{"id": "a", "kind": "queue", "input": {"hop": "b", "hops": 2}}]', "case a, input.hop"),
         ('[{"id": "a", "kind": "placement", "input": {}}]', "case a, input: give"),
-        ('[{"id": NaN}]', "line 1: NaN"),
+        ('[{"id": NaN}]', "line 1, column 9: NaN"),
         ("[" * 100_000, "nested too deeply"),
         ("", "the file is empty"),
     ],
