@@ -76,11 +76,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A captioned table; its head is repeated on every page that it runs over."""
+    """A captioned table; its head is repeated on every page that it runs over.
+
+    type_size: small for a table that is looked up and not read.
+    """
 
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    type_size: Literal["normal", "small"] = "normal"
     kind: Literal["table"] = "table"
 
 

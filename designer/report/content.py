@@ -14,6 +14,7 @@ from designer.report.sections import (
     bandwidth,
     closing,
     findings,
+    flows,
     latency,
     placement,
     summary,
@@ -50,7 +51,9 @@ def review(topology: Topology, results: Results, pictures: Sequence[Picture] = (
     boxed = sorted(
         {c for text in _texts((topology.design.title_block, sections)) for c in missing(text)}
     )
-    sections += [closing.assumptions(results, names, boxed), closing.glossary()]
+    every = flows.appendix(results.flows, names)
+    sections += [closing.assumptions(results, names, boxed), *([every] if every else [])]
+    sections.append(closing.glossary())
     title = topology.design.title_block
     status = _STATUS.get(title.status, title.status)
     label = (

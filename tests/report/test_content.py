@@ -62,7 +62,7 @@ def column(table: Table, index: int) -> list[str]:
 def test_the_parts_stand_in_their_order(design: Topology, full: Results) -> None:
     assert [part.title for part in review(design, full).sections] == [
         "Summary", "Latency budget", "Effective bandwidth", "Placement", "Scenarios", "Findings",
-        "Assumptions, guesses, unknowns", "Glossary",
+        "Assumptions, guesses, unknowns", "Every flow", "Glossary",
     ]  # fmt: skip
 
 
@@ -254,9 +254,25 @@ def test_equal_flows_of_several_services_share_a_line(design: Topology, full: Re
     first = full.flows[0]
     twin = first.model_copy(update={"id": "twin", "service": "sother"})
     made = review(design, full.model_copy(update={"flows": (*full.flows, twin)}))
-    table = next(t for t in blocks(made, "Effective bandwidth", Table) if "every flow" in t.caption)
+    table = next(iter(blocks(made, "Every flow", Table)))
     assert column(table, 1)[0] == "Voice assistant 8B and 1 more"
     assert len(table.rows) == len(full.flows)
+
+
+def test_a_call_and_its_answer_share_a_line_with_the_least_of_each(
+    design: Topology, full: Results
+) -> None:
+    first = full.flows[0].model_copy(update={"effective_gbps": 20.0, "port_gbps": 50.0})
+    ends = {"source": first.target, "target": first.source}
+    others = (
+        first.model_copy(update={"id": "less", "service": "sother", "effective_gbps": 12.5}),
+        first.model_copy(update={"id": "back", **ends, "effective_gbps": 0.4, "port_gbps": 1.0}),
+    )
+    made = review(design, full.model_copy(update={"flows": (first, *others)}))
+    table = next(t for t in blocks(made, "Effective bandwidth", Table) if "two ends" in t.caption)
+    assert column(table, 3) == ["12.5 of 50 Gb/s"]
+    assert column(table, 4) == ["400 Mb/s of 1 Gb/s"]
+    assert len(blocks(made, "Every flow", Table)[0].rows) == 3
 
 
 def test_sizes_and_capitals() -> None:

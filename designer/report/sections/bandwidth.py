@@ -1,11 +1,9 @@
-"""Effective bandwidth: what each flow gets of its port, hot links, oversubscription."""
+"""Effective bandwidth: what flows get of their ports, hot links, oversubscription."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from designer.analysis.results import FlowResult, LinkResult, Oversubscription, Results
+from designer.analysis.results import LinkResult, Oversubscription, Results
 from designer.model.topology import Topology
 from designer.report.blocks import (
     Block,
@@ -15,12 +13,10 @@ from designer.report.blocks import (
     Paragraph,
     Row,
     Section,
-    Step,
-    Steps,
     Table,
 )
+from designer.report.sections.flows import legs
 from designer.report.words import (
-    UNKNOWN,
     Names,
     load,
     ms,
@@ -31,122 +27,20 @@ from designer.report.words import (
     tier_name,
 )
 
-MOST_CHARTS: Final = 6
 MOST_LINKS: Final = 20
 LEAST_LINKS: Final = 5
 _LEAST_SHOWN: Final = 0.01
-_STEPS: Final = (
-    ("Port", "port_gbps"),
-    ("Less protocol overhead", "after_overhead_gbps"),
-    ("Less load balancing", "after_balancing_gbps"),
-    ("Less contention", "after_contention_gbps"),
-    ("Effective", "effective_gbps"),
-)
 
 
 def section(topology: Topology, results: Results, names: Names) -> Section:
     """Flows, hot links, and the ratios of switches, tiers and cuts."""
     limit = topology.design.settings.utilisation_limit
     blocks: list[Block] = [
-        *_flows(results.flows, names),
+        *legs(results.flows, names),
         *_links(results.links, names, limit),
         *_ratios(results.oversubscription),
     ]
     return Section("Effective bandwidth", tuple(blocks))
-
-
-@dataclass(frozen=True, slots=True)
-class _Stream:
-    """Flows of one class between the same ends that get the same: one line for all services."""
-
-    flow: FlowResult
-    services: tuple[str, ...]
-
-    def title(self, names: Names) -> str:
-        """What flows, and from where to where."""
-        ends = f"{names.of(self.flow.source)} to {names.of(self.flow.target)}"
-        return f"{names.of(self.flow.traffic_class)}: {ends}"
-
-    def whose(self, names: Names) -> str:
-        """The services that it belongs to."""
-        return names.several(self.services, 1) if self.services else "all"
-
-
-def _streams(flows: Sequence[FlowResult]) -> list[_Stream]:
-    """Equal flows together, in the order of the first of each."""
-    sets: dict[tuple[object, ...], list[FlowResult]] = defaultdict(list)
-    for flow in flows:
-        rates = tuple(rate(getattr(flow, field)) for _, field in _STEPS)
-        key = (flow.traffic_class, flow.source, flow.target, rates, flow.bottleneck)
-        sets[key].append(flow)
-    return [
-        _Stream(same[0], tuple(dict.fromkeys(flow.service for flow in same if flow.service)))
-        for same in sets.values()
-    ]
-
-
-def _loss(stream: _Stream) -> float:
-    """Share of the port that a flow does not get; flows that nobody knows come last."""
-    flow = stream.flow
-    if not flow.port_gbps or flow.effective_gbps is None:
-        return -1.0
-    return 1 - flow.effective_gbps / flow.port_gbps
-
-
-def _flows(flows: Sequence[FlowResult], names: Names) -> Iterable[Block]:
-    yield Heading("What flows get of their ports")
-    if not flows:
-        yield Paragraph("No traffic crosses the network: there is no demand and no flow.")
-        return
-    streams = _streams(flows)
-    charted = sorted((each for each in streams if each.flow.port_gbps), key=_loss, reverse=True)
-    for stream in charted[:MOST_CHARTS]:
-        yield _chart(stream, names)
-    if len(flows) > MOST_CHARTS:
-        yield Paragraph(
-            f"Drawn are the {MOST_CHARTS} that lose most; the table has all {len(flows):,} flows, "
-            "equal ones of several services in one line.",
-            "note",
-        )
-    yield Table(
-        "Effective bandwidth of every flow, after each loss.",
-        (
-            Column("Flow", share=2.6), Column("Service", share=1.6), Column("Port", "right"),
-            Column("overhead", "right"), Column("balancing", "right"),
-            Column("contention", "right"), Column("effective", "right", strong=True),
-            Column("Bottleneck", share=1.4),
-        ),
-        tuple(_flow_row(stream, names) for stream in streams),
-    )  # fmt: skip
-
-
-def _flow_row(stream: _Stream, names: Names) -> Row:
-    rates = (Cell(rate(getattr(stream.flow, field))) for _, field in _STEPS)
-    held = _bottleneck(stream.flow, names) or UNKNOWN
-    return Row((Cell(stream.title(names)), Cell(stream.whose(names)), *rates, Cell(held)))
-
-
-def _bottleneck(flow: FlowResult, names: Names) -> str:
-    """What holds a flow back, by the name that the whole report has for it."""
-    return names.by_id.get(flow.bottleneck or "") or flow.bottleneck_name or flow.bottleneck or ""
-
-
-def _chart(stream: _Stream, names: Names) -> Steps:
-    flow = stream.flow
-    port = flow.port_gbps or 1.0
-    steps = []
-    for label, field in _STEPS:
-        value: float | None = getattr(flow, field)
-        share = None if value is None else min(1.0, value / port)
-        steps.append(Step(label, share, rate(value), last=field == "effective_gbps"))
-    spoken = "; ".join(f"{step.label} {step.value}" for step in steps)
-    where = _bottleneck(flow, names)
-    limit = f" Held back at {where}." if where else ""
-    title = stream.title(names)
-    gets = f"{rate(flow.effective_gbps)} of {rate(flow.port_gbps)}"
-    return Steps(
-        f"{title}: {gets}.{limit}", f"Bar chart of {title}: {spoken}.{limit}", tuple(steps)
-    )
 
 
 def _links(links: Sequence[LinkResult], names: Names, limit: float) -> Iterable[Block]:
