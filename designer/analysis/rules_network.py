@@ -20,8 +20,8 @@ def overload(study: Study) -> Iterator[Objection]:
         if offered > capacity * (1 + _EPS):
             yield Objection(
                 (key,),
-                f"{called(study.design, key)} is asked for {number(offered, 4)} Gb/s in its busiest "
-                f"hour ({hour:02d}:00 UTC) and carries {number(capacity, 4)} "
+                f"{called(study.design, key)} is asked for {number(offered, 4)} Gb/s in its "
+                f"busiest hour ({hour:02d}:00 UTC) and carries {number(capacity, 4)} "
                 f"({offered / capacity:.0%}).",
                 f"Add capacity or members for {number(offered - capacity, 3)} Gb/s more, or move "
                 "load to another way.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -69,7 +70,7 @@ class Arrays:
         """The edges of each drawn link, in the order of the sorted ids, a to b and back in turn."""
         bounds = np.searchsorted(self.link, np.arange(len(self.expansion.link_ids) + 1))
         every = np.arange(self.edges)
-        return [every[first:last] for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [every[first:last] for first, last in pairwise(bounds.tolist())]
 
     def node_of(self, vertex: int) -> str:
         """Id of the drawn node that an instance belongs to."""
