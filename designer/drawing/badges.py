@@ -18,6 +18,7 @@ _LEGEND: Final = "legend"
 _SLICES: Final = 38
 _SCALE_PX: Final = 115.0
 _WIDTHS: Final = ((1.0, "1G"), (10.0, "10G"), (100.0, "100G"), (400.0, "400G"), (3200.0, "3.2T"))
+_UNKNOWN: Final = "unknown"
 
 _TRIANGLE: Final = parse_path("M7 1L13.4 13H.6Z")
 _BAR: Final = parse_path("M7 5.2V8.8M7 11V11.01")
@@ -64,10 +65,12 @@ def mark(element: str, corner: Point, kind: Mark, theme: Theme) -> Iterator[Prim
         yield Path(element, "label", *corner, 1.0, inner, None, Stroke(on, 1.6))
 
 
-def legend_width_px(overlay: Overlay | None) -> float:
-    """Width of the legend's box."""
+def legend_width_px(overlay: Overlay | None, unknown: int = 0) -> float:
+    """Width of the legend's box; `unknown` links have no known capacity."""
+    widths = 24.0 + sum(_step_px(words) for _, words in _WIDTHS)
+    least = max(240.0, widths + (_step_px(_UNKNOWN) if unknown else 0.0))
     if overlay is None:
-        return 240.0
+        return least
     legend = overlay.legend
     top = (
         width_px(legend.title, NAME_PX, 600)
@@ -75,13 +78,18 @@ def legend_width_px(overlay: Overlay | None) -> float:
         + width_px(overlay_note(overlay), VALUE_PX, 400, "tabular")
     )
     scale = _SCALE_PX + 28 + max(60.0, width_px(legend.dashed or legend.marked, VALUE_PX) + 20)
-    return max(240.0, top + 24, scale + 24)
+    return max(least, top + 24, scale + 24)
 
 
-def draw_legend(overlay: Overlay | None, corner: Point, theme: Theme) -> Iterator[Primitive]:
-    """The legend's box: the overlay's scale, and always what the widths of links mean."""
+def draw_legend(
+    overlay: Overlay | None, corner: Point, theme: Theme, unknown: int = 0
+) -> Iterator[Primitive]:
+    """The legend's box: the overlay's scale, and always what the widths of links mean.
+
+    unknown: how many links have no known capacity; their dots are explained.
+    """
     x, y = corner
-    width = legend_width_px(overlay)
+    width = legend_width_px(overlay, unknown)
     height = LEGEND_HEIGHT_PX if overlay else 48.0
     border = Stroke(theme.colour("border.default"))
     ground = theme.colour("surface.raised")
@@ -94,7 +102,7 @@ def draw_legend(overlay: Overlay | None, corner: Point, theme: Theme) -> Iterato
     yield Text(_LEGEND, _LEGEND, right, y + 18, note, VALUE_PX, second, 400, "end", "tabular")
     if overlay:
         yield from _scale(overlay.legend, (x + 12, y + 28), theme)
-    yield from _widths((x + 12, y + height - 12), theme)
+    yield from _widths((x + 12, y + height - 12), theme, unknown)
 
 
 def overlay_note(overlay: Overlay) -> str:
@@ -130,11 +138,16 @@ def _scale(legend: Legend, corner: Point, theme: Theme) -> Iterator[Primitive]:
         yield Text(_LEGEND, _LEGEND, left + 18, y + 8, legend.marked, VALUE_PX, ink, 400)
 
 
-def _widths(left: Point, theme: Theme) -> Iterator[Primitive]:
+def _step_px(words: str) -> float:
+    """From one width of the legend to the next: its line, its word, a gap."""
+    return 15 + width_px(words, VALUE_PX, 400, "tabular") + 9
+
+
+def _widths(left: Point, theme: Theme, unknown: int) -> Iterator[Primitive]:
     x, y = left
     ink, colour = theme.colour("text.secondary"), theme.colour("link.stroke")
-    for gbps, words in _WIDTHS:
-        stroke = Stroke(colour, stroke_width_px(gbps))
+    for gbps, words in (*_WIDTHS, *([(None, _UNKNOWN)] if unknown else [])):
+        stroke = Stroke(colour, stroke_width_px(gbps), dash("unknown") if gbps is None else ())
         yield Line(_LEGEND, _LEGEND, ((x, y - 3.5), (x + 12, y - 3.5)), stroke)
         yield Text(_LEGEND, _LEGEND, x + 15, y, words, VALUE_PX, ink, 400, "start", "tabular")
-        x += 15 + width_px(words, VALUE_PX, 400, "tabular") + 9
+        x += _step_px(words)

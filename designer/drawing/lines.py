@@ -62,16 +62,17 @@ def _width(sheet: Sheet, route: Route) -> float:
 def _line(sheet: Sheet, route: Route) -> Iterator[Primitive]:
     theme, width = sheet.theme, _width(sheet, route)
     element, style = route.links[0], _style(sheet, route)
-    guesses = [sheet.design.links[key].capacity_gbps is None for key in route.links]
+    unknown = any(sheet.design.links[key].capacity_gbps is None for key in route.links)
+    broken = dash("unknown") if unknown else ()
     if style is None or style.colour is None:
-        broken = dash("unknown") if any(guesses) or style is not None else ()
+        broken = dash("unknown") if style is not None else broken
         stroke = Stroke(theme.colour("link.stroke"), width, broken)
         yield Line(element, "link", route.points, stroke, route.corner_px)
         return
-    if not style.dash:
+    if not (style.dash or broken):
         casing = Stroke(theme.colour("overlay.casing"), width + 2)
         yield Line(element, "link", route.points, casing, route.corner_px)
-    stroke = Stroke(style.colour, width, style.dash)
+    stroke = Stroke(style.colour, width, style.dash or broken)
     yield Line(element, "link", route.points, stroke, route.corner_px)
 
 
@@ -190,8 +191,11 @@ def _wishes(sheet: Sheet, family: tuple[Route, ...], said: dict[str, _Said]) -> 
 
 
 def _capacity(sheet: Sheet, route: Route) -> str:
-    words = {capacity_words(sheet.design.links[key]) for key in route.links}
-    return min(words) if len(words) == 1 else ""
+    """What stands beside a line; a capacity that nobody knows is told by the dots of its line."""
+    links = [sheet.design.links[key] for key in route.links]
+    words = {capacity_words(link) for link in links}
+    known = all(link.capacity_gbps is not None for link in links)
+    return min(words) if known and len(words) == 1 else ""
 
 
 def _range(labels: Sequence[str]) -> str:

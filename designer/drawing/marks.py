@@ -6,13 +6,14 @@ from designer.drawing.badges import LEGEND_HEIGHT_PX, draw_legend, legend_width_
 from designer.drawing.boxes import Sheet, draw_groups, draw_lanes, draw_leaves
 from designer.drawing.captions import totals_by_group, totals_by_lane
 from designer.drawing.display import Line, Picture, Primitive, Rect, Stroke, Text
-from designer.drawing.layout import Arrangement, Box, captions, stored
+from designer.drawing.folding import fitting
+from designer.drawing.layout import Arrangement, Box, captions
 from designer.drawing.lines import draw_links
 from designer.drawing.overlays import Overlay
 from designer.drawing.routes import route_links
 from designer.drawing.text import missing, safe, width_px
 from designer.drawing.theme import Theme
-from designer.drawing.tree import ROOT, tree_of
+from designer.drawing.tree import ROOT, lone_sites, tree_of
 from designer.model.design import Design
 from designer.model.layout import Remark
 from designer.model.references import multiplicity
@@ -32,11 +33,13 @@ def draw(
     """The whole design as a picture.
 
     arrangement: where things stand; by default as the layout says, and what it leaves out is
-    placed by the tier layout. Coordinates are those of the layout. outside: nodes that count in
-    no total.
+    placed by the tier layout, with groups closed where nothing has a place and the picture would
+    be longer than MOST_PX. Coordinates are those of the layout. outside: nodes that count in no
+    total.
     """
+    if arrangement is None:
+        topology, arrangement = fitting(topology)
     tree = tree_of(topology.design, topology.layout)
-    arrangement = arrangement or stored(topology)
     design = topology.design
     times = {key: multiplicity(design, key) for key in design.nodes if key not in outside}
     sheet = Sheet(
@@ -52,7 +55,9 @@ def draw(
     routes = route_links(design, topology.layout, tree, arrangement.boxes)
     lines, labels = draw_links(sheet, routes)
     remarks = tuple(_remarks(topology, arrangement.boxes, theme))
-    frame = _frame(arrangement, topology, overlay, (*lines, *labels))
+    unknown = sum(link.capacity_gbps is None for link in design.links.values())
+    legend_px = legend_width_px(overlay, unknown)
+    frame = _frame(arrangement, topology, overlay, (*lines, *labels), legend_px)
     corner = (frame[0] + MARGIN_PX, frame[1] + frame[3] - _legend_height(overlay) - MARGIN_PX)
     primitives = (
         *draw_lanes(sheet),
@@ -61,7 +66,7 @@ def draw(
         *draw_leaves(sheet),
         *labels,
         *remarks,
-        *draw_legend(overlay, corner, theme),
+        *draw_legend(overlay, corner, theme, unknown),
     )
     names = {thing.name for table in (design.nodes, design.groups) for thing in table.values()}
     return Picture(
@@ -72,10 +77,16 @@ def draw(
         _title(design, overlay),
         _alternative(sheet, overlay),
         tuple(sorted({character for name in names for character in missing(name)})),
-        arrangement.boxes,
+        {**_lone_boxes(design, arrangement.boxes), **arrangement.boxes},
         frame[0],
         frame[1],
     )
+
+
+def _lone_boxes(design: Design, boxes: Mapping[str, Box]) -> Mapping[str, Box]:
+    """A site that is drawn as its only node stands where that stands."""
+    alone = lone_sites(design)
+    return {group: boxes[node] for group, node in alone.items() if node in boxes}
 
 
 def _title(design: Design, overlay: Overlay | None) -> str:
@@ -92,6 +103,7 @@ def _frame(
     topology: Topology,
     overlay: Overlay | None,
     links: Sequence[Primitive],
+    legend_px: float,
 ) -> Box:
     """The picture's box: everything, the legend below, and a margin."""
     lanes = arrangement.lanes.values()
@@ -105,7 +117,7 @@ def _frame(
     for edge_left, edge_top, edge_right, edge_bottom in map(_extent, links):
         left, top = min(left, edge_left), min(top, edge_top)
         right, bottom = max(right, edge_right), max(bottom, edge_bottom)
-    right = max(right, left + legend_width_px(overlay))
+    right = max(right, left + legend_px)
     height = bottom - top + _legend_height(overlay) + 3 * MARGIN_PX
     return (left - MARGIN_PX, top - MARGIN_PX, right - left + 2 * MARGIN_PX, height)
 
@@ -179,6 +191,9 @@ def _alternative(sheet: Sheet, overlay: Overlay | None) -> str:
     if groups:
         shown = ", ".join(groups[:12]) + (" and others" if len(groups) > 12 else "")
         words += f" Groups: {shown}."
+    closed = sum(key in design.groups for key in set(sheet.tree.shown_as.values()))
+    if closed:
+        words += f" Groups drawn closed: {closed:,}."
     if overlay is not None:
         most = sorted(
             ((style.importance, key, style.label) for key, style in overlay.styles.items()),

@@ -50,20 +50,23 @@ def tree_of(design: Design, layout: Layout) -> Tree:
     """The visible tree of a design. A node in a group that does not exist stands outside."""
     parents = _parents(design)
     homes = {key: _parent(design, node.group) for key, node in design.nodes.items()}
+    alone = lone_sites(design)
+    homes |= {node: parents[group] for group, node in alone.items()}
     tiers = {key: tier_of(node.kind, node.tier) for key, node in design.nodes.items()}
     inside: dict[str, Counter[str]] = defaultdict(Counter)
     for key, home in homes.items():
         for group in _up(parents, home):
             inside[group][tiers[key]] += 1
     holding = {*inside, *parents.values()}
-    closed = {key for key in design.groups if _is_closed(layout, key) or key not in holding}
-    outermost = {key: _outermost(parents, closed, key) for key in design.groups}
+    drawn = [key for key in design.groups if key not in alone]
+    closed = {key for key in drawn if _is_closed(layout, key) or key not in holding}
+    outermost = {key: _outermost(parents, closed, key) for key in drawn}
     shown_as = {key: outermost.get(home) or key for key, home in homes.items()}
     children: dict[str, list[str]] = {ROOT: []}
-    children |= {key: [] for key in design.groups if outermost[key] is None}
+    children |= {key: [] for key in drawn if outermost[key] is None}
     leaves = [key for key in design.nodes if shown_as[key] == key]
-    leaves += [key for key in design.groups if outermost[key] == key]
-    parent = {**parents, **homes}
+    leaves += [key for key in drawn if outermost[key] == key]
+    parent = {**{key: parents[key] for key in drawn}, **homes}
     for key in (*leaves, *(key for key in children if key != ROOT)):
         children[parent[key]].append(key)
     names = {**_names(design.nodes), **_names(design.groups)}
@@ -75,6 +78,23 @@ def tree_of(design: Design, layout: Layout) -> Tree:
         {key: next(iter(inside[key])) for key in leaves if len(inside[key]) == 1},
         {key: parent[key] for key in parent if outermost.get(key) in (None, key)},
     )
+
+
+def lone_sites(design: Design) -> Mapping[str, str]:
+    """By group that holds one node of its own name and nothing else, the node: one box does."""
+    held: dict[str, list[str]] = defaultdict(list)
+    for key, node in design.nodes.items():
+        if node.group in design.groups:
+            held[str(node.group)].append(key)
+    holding = {group.parent for group in design.groups.values()}
+    found: dict[str, str] = {}
+    for key, inside in held.items():
+        group, node = design.groups[key], design.nodes[inside[0]]
+        candidate = group.site is not None and group.site.candidate
+        plain = len(inside) == 1 and key not in holding and group.count == 1 and not candidate
+        if plain and (group.name or key) == (node.name or inside[0]):
+            found[key] = inside[0]
+    return found
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:

@@ -19,7 +19,7 @@ CITIES = {
 """Latitude and longitude, degrees."""
 
 
-def europe(lost: str = "") -> Topology:
+def europe(lost: str = "", router: str = "router ") -> Topology:
     """One router in a site of its own per city; the lost one has no coordinates."""
     ring = [*CITIES, next(iter(CITIES))]
     places = {
@@ -29,7 +29,7 @@ def europe(lost: str = "") -> Topology:
     return Topology.model_validate(
         {"design": {
             "groups": [{"id": f"g{key}", "kind": "site", "name": key} for key in CITIES],
-            "nodes": [{"id": key, "kind": "core_router", "name": key, "group": f"g{key}"} | place
+            "nodes": [{"id": key, "kind": "core_router", "name": router + key, "group": f"g{key}"} | place
                       for key, place in places.items()],
             "links": [{"id": f"{a}-{b}", "a": a, "b": b, "capacity_gbps": 100.0}
                       for a, b in pairwise(ring)],
@@ -63,6 +63,32 @@ def test_sites_do_not_touch_and_hold_their_routers() -> None:
         assert top + 24 <= y
         assert x + width < left + wide
         assert y + height < top + high
+
+
+def test_a_site_of_one_router_with_its_name_is_drawn_as_the_router() -> None:
+    picture = draw(europe(router=""), load_theme("light"))
+    assert all(picture.anchors[f"g{key}"] == picture.anchors[key] for key in CITIES)
+    words = [each.string for each in picture.primitives if isinstance(each, Text)]
+    assert [words.count(key) for key in CITIES] == [1] * len(CITIES)
+
+
+def test_unknown_capacities_are_dotted_and_told_once() -> None:
+    known = europe(router="")
+    links = known.design.links
+    without = {key: link.model_copy(update={"capacity_gbps": None}) for key, link in links.items()}
+    design = known.design.model_copy(update={"links": links.update(without)})
+    picture = draw(known.model_copy(update={"design": design}), load_theme("light"))
+    drawn = [each for each in picture.primitives if isinstance(each, Line) and each.layer == "link"]
+    words = [each.string for each in picture.primitives if isinstance(each, Text)]
+    assert len(drawn) == len(links)
+    assert all(each.stroke.dash for each in drawn)
+    assert words.count("unknown") == 1
+    assert not any("capacity ?" in each for each in words)
+    assert "unknown" not in [
+        each.string
+        for each in draw(known, load_theme("light")).primitives
+        if isinstance(each, Text)
+    ]
 
 
 def test_a_site_without_coordinates_stands_between_its_neighbours() -> None:
