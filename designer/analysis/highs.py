@@ -130,7 +130,9 @@ class Programme:
         if start is not None:
             every = np.arange(self.columns, dtype=np.int32)
             self._highs.setSolution(self.columns, every, start)
-        self._highs.setOptionValue("time_limit", max(seconds, 0.0))
+        # HiGHS 1.16 holds the time of all linear runs against the limit, of whole ones this one's.
+        spent_s = 0.0 if self._is_whole else self._highs.getRunTime()
+        self._highs.setOptionValue("time_limit", float(spent_s + max(seconds, 0.0)))
         self._highs.run()
         status = self._highs.getModelStatus()
         if status == highspy.HighsModelStatus.kOptimal:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from designer.files.migrations import upgraded
-from designer.files.strict_json import FileRefused, parse_json, refused, short_place
+from designer.files.strict_json import FileRefused, parse_json, refused
 from designer.model.base import NEWER_MINOR
 from designer.model.design import Design
 from designer.model.references import Problem, problems
@@ -267,7 +267,7 @@ def _scratch_beside(path: Path) -> Path:
             raise
         reason = getattr(error, "strerror", None) or "no file can have this name"
         if getattr(error, "errno", None) in (None, errno.ENAMETOOLONG):
-            raise refused(short_place(str(path)), "", f"{reason}; choose another name") from None
+            raise refused(str(path), "", f"{reason}; choose another name") from None
         raise refused(
             str(path), "", f"cannot write in {folder} ({reason}); choose another folder"
         ) from None
