@@ -147,7 +147,7 @@ class _TableSchema:
 
 
 def _list_of(value: Any) -> Any:
-    return list(value.values()) if isinstance(value, Mapping) else value
+    return list(value.values()) if isinstance(value, Map) else value
 
 
 def _by_id(items: Iterable[Any]) -> Map[str, Any]:
