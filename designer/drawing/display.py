@@ -95,7 +95,7 @@ class Picture:
 
     substituted: characters that no shipped font has, and that are drawn as a visible box.
     anchors: by id of node or group, its box (x, y, width, height). (left, top): the coordinates of
-    the picture's corner; the canvas keeps those of the layout.
+    the picture's corner; the canvas keeps those of the layout. overlay: its name, if one is drawn.
     """
 
     width: float
@@ -108,6 +108,7 @@ class Picture:
     anchors: Mapping[str, tuple[float, float, float, float]] = Map()
     left: float = 0.0
     top: float = 0.0
+    overlay: str = ""
 
 
 def outline_of(line: Line) -> Outline:

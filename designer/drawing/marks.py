@@ -80,6 +80,7 @@ def draw(
         {**_lone_boxes(design, arrangement.boxes), **arrangement.boxes},
         frame[0],
         frame[1],
+        overlay.name if overlay else "",
     )
 
 

@@ -19,7 +19,7 @@ from designer.report.sections import (
     placement,
     summary,
 )
-from designer.report.sheets import sheets
+from designer.report.sheets import Sheet, sheets, whole
 from designer.report.words import date_parts, date_text, names_of
 
 _STATUS = {
@@ -99,12 +99,22 @@ def _cover(topology: Topology, results: Results, status: str, date: str) -> Cove
 def _drawings(topology: Topology, results: Results, pictures: Sequence[Picture]) -> list[Section]:
     if not pictures:
         return []
-    whole = [Drawing(f"Whole design. {each.title}".strip(), each) for each in pictures]
-    parts = [
-        Drawing(" and what it is linked to".join(_name_and_question(each)), each)
-        for each in sheets(topology, results)
-    ]
-    return [Section("Drawing", (*whole, *parts))]
+    drawn = []
+    for each in pictures:
+        sheet = whole(topology, results, each)
+        caption = f"Whole design. {sheet.picture.title}".strip()
+        drawn.append(Drawing(f"{caption}{_closing(sheet)}", sheet.picture))
+    for sheet in sheets(topology, results):
+        caption = " and what it is linked to".join(_name_and_question(sheet.picture))
+        drawn.append(Drawing(f"{caption}{_closing(sheet)}", sheet.picture))
+    return [Section("Drawing", tuple(drawn))]
+
+
+def _closing(sheet: Sheet) -> str:
+    """Says where groups are drawn closed."""
+    if not sheet.closed:
+        return ""
+    return ". Inner groups are drawn closed, with their totals and bundled links, so that it reads"
 
 
 def _name_and_question(picture: Picture) -> tuple[str, str]:

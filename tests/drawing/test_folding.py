@@ -1,5 +1,7 @@
 """What would be too large to read is drawn with its groups closed, and nothing is lost of it."""
 
+from itertools import pairwise
+
 import pytest
 from immutables import Map
 
@@ -27,7 +29,7 @@ def sites(number: int) -> Topology:
     links = [
         Link(id=f"{a}{i}", a=f"{a}{i}", b=f"{b}{i}", capacity_gbps=100.0)
         for i in range(number)
-        for a, b in zip(KINDS, KINDS[1:], strict=False)
+        for a, b in pairwise(KINDS)
     ]
     links += [
         Link(id=f"r{i}", a=f"metro_router{i}", b=f"metro_router{(i + 1) % number}",

@@ -99,7 +99,7 @@ def test_boxes_stand_on_the_grid(metro):
 def test_pinned_boxes_are_not_moved(metro):
     pin = Box(id="fw", x=1000.0, y=2000.0, pinned=True)
     loose = Box(id="bng", x=-500.0, y=-500.0)
-    layout = Layout(boxes={"fw": pin, "bng": loose})
+    layout = Layout(boxes=Map({"fw": pin, "bng": loose}))
     made = arrange(metro.replace(layout=layout))
     assert made.boxes["fw"][:2] == (1000.0, 2000.0)
     assert made.boxes["bng"][:2] != (-500.0, -500.0)

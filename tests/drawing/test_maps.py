@@ -29,7 +29,8 @@ def europe(lost: str = "", router: str = "router ") -> Topology:
     return Topology.model_validate(
         {"design": {
             "groups": [{"id": f"g{key}", "kind": "site", "name": key} for key in CITIES],
-            "nodes": [{"id": key, "kind": "core_router", "name": router + key, "group": f"g{key}"} | place
+            "nodes": [{"id": key, "kind": "core_router", "name": router + key,
+                       "group": f"g{key}"} | place
                       for key, place in places.items()],
             "links": [{"id": f"{a}-{b}", "a": a, "b": b, "capacity_gbps": 100.0}
                       for a, b in pairwise(ring)],

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from immutables import Map
 
 from designer.analysis.results import LinkResult, Results
 from designer.analysis.results import Settings as ResultSettings
@@ -224,7 +225,7 @@ def test_what_is_not_known_is_dotted_and_what_is_guessed_dashed(metro):
 
 
 def test_a_collapsed_group_keeps_its_totals_and_bundles_its_links(metro):
-    layout = Layout(boxes={"pod": Box(id="pod", x=0.0, y=0.0, collapsed=True)})
+    layout = Layout(boxes=Map({"pod": Box(id="pod", x=0.0, y=0.0, collapsed=True)}))
     topology = metro.replace(layout=layout)
     picture = draw(topology, LIGHT, None, arrange(topology))
     assert "r1" not in picture.anchors

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pypdf
 import pytest
+from immutables import Map
 
 from designer.drawing.marks import draw
 from designer.drawing.theme import load_theme
@@ -46,7 +47,9 @@ def nasty_picture():
     more = design.nodes["g1"].replace(id="g8", name=NASTY[9])
     block = design.title_block.replace(title='A "#title" & <b>')
     return draw(
-        Topology(design=design.replace(nodes={**nodes, "g8": more, "g9": last}, title_block=block)),
+        Topology(
+            design=design.replace(nodes=Map({**nodes, "g8": more, "g9": last}), title_block=block)
+        ),
         load_theme("light"),
     )
 

@@ -14,6 +14,7 @@ from pypdf.generic import DictionaryObject, IndirectObject
 
 from designer.drawing.text import width_px
 from designer.report.blocks import Cell, Drawing, Review, Table
+from designer.report.sheets import LEAST_PT, READABLE_PT, text_pt
 
 SAMPLES = ("agent-platform-two-regions", "ai-factory", "metro-inference")
 SIDE_PT = 45.0
@@ -76,6 +77,17 @@ def test_the_whole_and_each_site_are_drawn(sample_reviews: Reviews, name: str) -
     assert sum(caption.startswith("Whole design") for caption in captions) == 2
     assert len(captions) == len(set(captions))
     assert any("what it is linked to" in caption for caption in captions)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_drawing_can_be_read(sample_reviews: Reviews, name: str) -> None:
+    content, _ = sample_reviews[name]
+    drawings = [b for part in content.sections for b in part.blocks if isinstance(b, Drawing)]
+    for each in drawings:
+        whole = each.caption.startswith("Whole design")
+        assert text_pt(each.picture) >= (LEAST_PT if whole else READABLE_PT), each.caption
+    shown = {key for each in drawings for key in each.picture.anchors}
+    assert len(shown) > 12
 
 
 @pytest.mark.parametrize("name", SAMPLES)
