@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Final
 
 from designer.drawing.display import Point
-from designer.drawing.layout import title_width_px
 from designer.drawing.space import Box, Space
+from designer.drawing.titles import title_widths
 from designer.drawing.tree import ROOT, Tree
 from designer.model.design import Design
 from designer.model.layout import Bends, Layout
@@ -22,7 +22,7 @@ from designer.model.things import Link
 CORNER_PX: Final = 12.0
 _APART_PX: Final = 8.0
 _MOST_APART: Final = 3
-_FAR_PX: Final = 2000.0
+_FAR_PX: Final = 600.0
 _MOST_MET: Final = 12
 _LEVEL_PX: Final = 8.0
 """In a mesh, boxes further out of line than this get a slanted line, like the others there."""
@@ -46,8 +46,7 @@ def route_links(
 ) -> tuple[Route, ...]:
     """Routes of all visible links. A link inside a collapsed group is not drawn."""
     bundles = _bundles(design, tree, boxes)
-    names = {key: title_width_px(design, key, "") for key in tree.children if key in design.groups}
-    router = _Router(tree, boxes, names, len(bundles))
+    router = _Router(tree, boxes, title_widths(design, tree), len(bundles))
     free: list[tuple[tuple[str, ...], str, str]] = []
     made: list[Route] = []
     for links, a, b in bundles:
@@ -106,7 +105,11 @@ class _Router:
     """Chooses ways one after the other and remembers what they took."""
 
     def __init__(
-        self, tree: Tree, boxes: Mapping[str, Box], names: Mapping[str, float], bundles: int
+        self,
+        tree: Tree,
+        boxes: Mapping[str, Box],
+        titles: Mapping[str, tuple[float, float]],
+        bundles: int,
     ) -> None:
         self._tree = tree
         self._boxes = boxes
@@ -123,8 +126,10 @@ class _Router:
             if group in boxes:
                 x, y, width, _ = boxes[group]
                 self._titles.add_box((x, y, width, 24.0), group)
-                name = names.get(group, 0.0)
+                name, totals = titles.get(group, (0.0, 0.0))
                 self._named.add_box((x + 4, y, min(width - 8, name), 24.0), group)
+                if totals and name + totals <= width:
+                    self._named.add_box((x + width - totals, y, totals, 24.0), group)
                 self._groups.add_box(boxes[group], group)
                 self._add_border(boxes[group])
         self._lines = Space()

@@ -42,8 +42,14 @@ class Space:
         """Owners of the lines that a box touches; one may come more than once."""
         for cell in _cells(box):
             for start, end, half, owner in self._pieces.get(cell, ()):
-                grown = (box[0] - half, box[1] - half, box[2] + 2 * half, box[3] + 2 * half)
-                if _touches(start, end, grown):
+                left, top = box[0] - half, box[1] - half
+                right, bottom = box[0] + box[2] + half, box[1] + box[3] + half
+                # Most lines lie wholly on one side of the box.
+                if (start[1] <= top and end[1] <= top) or (start[1] >= bottom and end[1] >= bottom):
+                    continue
+                if (start[0] <= left and end[0] <= left) or (start[0] >= right and end[0] >= right):
+                    continue
+                if _touches(start, end, (left, top, right - left, bottom - top)):
                     yield owner
 
     def free(self, box: Box) -> bool:

@@ -115,8 +115,8 @@ def _leg_table(flows: Sequence[FlowResult], names: Names) -> Table:
     return Table(
         "Effective of port between two ends, there and back: of the flow that gets least.",
         (
-            Column("Between", share=2.2), Column("Traffic", share=1.6),
-            Column("Service", share=1.5), Column("there", "right", strong=True),
+            Column("Between", share=2.2), Column("Traffic", share=1.9),
+            Column("Service", share=1.8), Column("there", "right", strong=True),
             Column("back", "right", strong=True), Column("Bottleneck", share=2.0),
         ),
         tuple(_leg_row(same, names) for same in sets.values()),
