@@ -6,12 +6,14 @@ Where a word ends is measured with the shipped fonts, which the PDF is set in.
 import io
 import re
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from statistics import median
 
 import pytest
 from pypdf import PageObject, PdfReader
 from pypdf.generic import DictionaryObject, IndirectObject
 
+from designer.drawing.display import Text
 from designer.drawing.text import width_px
 from designer.report.blocks import Cell, Drawing, Review, Table
 from designer.report.sheets import LEAST_PT, READABLE_PT, text_pt
@@ -91,6 +93,24 @@ def test_every_drawing_can_be_read(sample_reviews: Reviews, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
+def test_no_label_lies_on_another(sample_reviews: Reviews, name: str) -> None:
+    content, _ = sample_reviews[name]
+    for block in (b for part in content.sections for b in part.blocks if isinstance(b, Drawing)):
+        texts = [each for each in block.picture.primitives if isinstance(each, Text)]
+        boxes = sorted((*inked(each), each.string) for each in texts)
+        for n, (left, top, right, bottom, words) in enumerate(boxes):
+            for other in takewhile(lambda box: box[0] < right, boxes[n + 1 :]):  # noqa: B023
+                assert other[1] >= bottom or other[3] <= top or other[2] <= left, (words, other)
+
+
+def inked(text: Text) -> tuple[float, float, float, float]:
+    """Edges of a text from the height of its capitals, 0.73 of its size in Inter, to its foot."""
+    width = width_px(text.string, text.size_px, text.weight, text.figures)
+    left = text.x - {"start": 0.0, "middle": width / 2, "end": width}[text.anchor]
+    return left, text.y - 0.73 * text.size_px, left + width, text.y
+
+
+@pytest.mark.parametrize("name", SAMPLES)
 def test_figures_are_fit_to_be_read(sample_reviews: Reviews, name: str) -> None:
     """No exponent, no digits beyond what a person reads, no bare key of the catalogue."""
     content, _ = sample_reviews[name]
@@ -129,6 +149,6 @@ def test_no_page_but_the_cover_is_almost_empty(sample_reviews: Reviews, name: st
     empty = [
         number
         for number, (said, drawn) in enumerate(zip(words, marks, strict=True), 1)
-        if number > 1 and said < 0.15 * usual_words and drawn < 0.15 * usual_marks
+        if number > 1 and said < 0.25 * usual_words and drawn < 0.25 * usual_marks
     ]
     assert empty == []
