@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from immutables import Map
@@ -44,6 +45,10 @@ from designer.model.design import Design
 from designer.model.services import Service, Tokens
 
 
+_UNKNOWN_MS: Final = 1e6
+"""What an unknown delay counts as where ways are put in order: longer than any way on Earth."""
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """What is known of one design. `pools`, `times` and `services` are empty until that stage."""
@@ -70,7 +75,7 @@ class Study:
     services: tuple[ServiceResult, ...] = ()
 
     def one_way_ms(self, source: str, target: str) -> float | None:
-        """Propagation on the way between two drawn nodes, one-way; None without a way."""
+        """How near one drawn node is to another, to order by alone: see `_distance`."""
         return _distance(self.finder)(source, target)
 
     def way_km(self, source: str, target: str) -> float | None:
@@ -186,7 +191,11 @@ def _network(
 
 
 def _distance(finder: PathFinder) -> Distance:
-    """One-way propagation of the route; an unknown part counts nothing, no way is None."""
+    """One-way propagation of the route, to order by; no way is None.
+
+    Each link of unknown delay comes after everything known, so that the nearest is never one whose
+    way is not known where another's is; among such ways the known parts decide.
+    """
 
     def distance(source: str, target: str) -> float | None:
         paths = finder.paths(source, target)
@@ -194,7 +203,9 @@ def _distance(finder: PathFinder) -> Distance:
             return None
         delays = finder.arrays.one_way_ms
         return sum(
-            path.share * float(np.nansum([delays[hop.edge] for hop in path.hops])) for path in paths
+            path.share * float(np.nan_to_num(delays[hop.edge], nan=_UNKNOWN_MS))
+            for path in paths
+            for hop in path.hops
         )
 
     return distance

@@ -12,7 +12,6 @@ from designer.model.services import Service
 TEXT_BYTES_PER_TOKEN: Final = 4.0
 EVENT_BYTES_PER_TOKEN: Final = 217.0
 REQUEST_OVERHEAD_BYTES: Final = 1000.0
-TLS_RECORD_BYTES: Final = 22.0
 SEGMENT_BYTES: Final = 1448.0
 """TCP payload of a full 1500-byte packet over IPv4 with timestamps."""
 
@@ -47,8 +46,8 @@ class WireSizes:
 
     @property
     def stream_packet(self) -> float:
-        """Payload of one packet of a streamed answer, the TLS record included."""
-        return self.stream_per_token * self.tokens_per_packet + TLS_RECORD_BYTES
+        """Payload of one packet of a streamed answer; its TLS record is of the packet's headers."""
+        return self.stream_per_token * self.tokens_per_packet
 
 
 def wire_sizes(service: Service, ledger: Ledger) -> WireSizes:

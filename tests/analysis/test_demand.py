@@ -28,8 +28,8 @@ def test_a_prompt_up_and_an_answer_down():
     assert gbps(found) == {("u", "s"): 250 * 8000 / 1e9, ("s", "u"): 250 * 8000 / 1e9}
     up, down = found.streams
     assert (up.traffic_class, up.elastic, up.connections) == ("interactive", False, 251)
-    # A packet of the answer carries one token and its TLS record.
-    assert (up.payload_bytes, down.payload_bytes) == (1448.0, 122.0)
+    # A packet of the answer carries one token.
+    assert (up.payload_bytes, down.payload_bytes) == (1448.0, 100.0)
 
 
 def test_waypoints_and_calls_add_their_messages():
@@ -124,3 +124,22 @@ def test_the_nearest_of_a_kind():
     assert nearest("far", "l") == "far"
     assert nearest("cut_off", "l") is None
     assert nearest("auth", "l") is None
+
+
+def two_pools(to_s, to_t, access):
+    """Users u - leaf l - servers s and t; the pool that answers, s coming first by name."""
+    made = design(
+        *nodes("users", "u"), *nodes("leaf", "l"), *nodes("server", "s", "t"),
+        link("u-l", 10.0, **access), link("l-s", 10.0, metric=1, **to_s),
+        link("l-t", 10.0, metric=1, **to_t), pool("s"), pool("t"), chat("u", 1.0),
+    )  # fmt: skip
+    (plan,) = study(made).plans
+    return plan.deployment
+
+
+@pytest.mark.parametrize("access", [{"one_way_ms": 1.0}, {}])
+def test_a_way_of_unknown_length_is_not_the_nearest(access):
+    far, farther = {"one_way_ms": 40.0}, {"one_way_ms": 60.0}
+    assert two_pools({}, far, access) == "m_t"
+    assert two_pools(farther, far, access) == "m_t"
+    assert two_pools({}, {}, access) == "m_s"
