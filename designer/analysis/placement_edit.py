@@ -2,57 +2,74 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from designer.analysis.results import PlacedReplicas, Placement
+from designer.analysis.steering import allowed_at
 from designer.model.design import Design
+from designer.model.edits import remove_items
 from designer.model.ids import derived_id
-from designer.model.patch import Change, Patch, add, remove
+from designer.model.patch import Change, Patch, add, apply, merge
 from designer.model.references import multiplicity
-from designer.model.services import Deployment
+from designer.model.services import Deployment, PlacedShare, Service
+from designer.model.topology import Topology
+
+LEAST_SHARE: Final = 1e-6
+"""Smaller shares are a solver's rounding."""
+
+_Key = tuple[str, str, int]
+"""Node, model and tensor-parallel ways of a deployment."""
 
 
 def placement_patch(design: Design, placement: Placement) -> Patch:
     """Replaces the deployments of each placed model by the plan's and steers its services there.
 
     A deployment that already stands at a chosen node is kept with its settings and gets the plan's
-    replicas; others of the same models are removed.
+    replicas; others of the same models are removed, with all that names them. Who is served from
+    where is written down as the plan has it.
     """
+    if not placement.replicas:
+        return ()
     models = {row.model for row in placement.replicas}
-    wanted: dict[tuple[str, str, int], list[PlacedReplicas]] = {}
+    names, placed = _deployments(design, placement)
+    first = (*_more_servers(design, placement, models), *placed)
+    topology = apply(Topology(design=design), first)
+    gone = [
+        key
+        for key, each in sorted(design.deployments.items())
+        if each.model in models and key not in names.values()
+    ]
+    second = remove_items(topology, gone) if gone else ()
+    third = _steered(apply(topology, second).design, placement, names)
+    return merge((first, second, third))
+
+
+def _deployments(design: Design, placement: Placement) -> tuple[dict[_Key, str], list[Change]]:
+    """The deployment of each of the plan's configurations, and the changes that make them so."""
+    wanted: dict[_Key, int] = {}
     for row in placement.replicas:
-        wanted.setdefault((row.node, row.model, row.tensor_parallel), []).append(row)
+        key = (row.node, row.model, row.tensor_parallel)
+        wanted[key] = wanted.get(key, 0) + row.replicas
     changes: list[Change] = []
-    names: dict[tuple[str, str, int], str] = {}
-    kept: set[str] = set()
-    for key, rows in sorted(wanted.items()):
-        node, model, ways = key
-        count = sum(row.replicas for row in rows)
+    names: dict[_Key, str] = {}
+    for key, count in sorted(wanted.items()):
         old = next(
             (
                 each
-                for each in design.deployments.values()
-                if (each.node, each.model, each.tensor_parallel) == key and each.id not in kept
+                for _, each in sorted(design.deployments.items())
+                if (each.node, each.model, each.tensor_parallel) == key
             ),
             None,
         )
-        if old is not None:
-            kept.add(old.id)
-            names[key] = old.id
-            if old.replicas != count:
-                changes.append(Change("deployments", old.id, "replicas", old.replicas, count))
+        if old is None:
+            made = _new(design, *key, count)
+            names[key] = made.id
+            changes.append(add("deployments", made))
             continue
-        made = _new(design, node, model, ways, count)
-        names[key] = made.id
-        changes.append(add("deployments", made))
-    changes += [
-        remove("deployments", each)
-        for key, each in sorted(design.deployments.items())
-        if each.model in models and key not in kept
-    ]
-    return (
-        *_more_servers(design, placement, models),
-        *changes,
-        *_steered(design, placement, names),
-    )
+        names[key] = old.id
+        if old.replicas != count:
+            changes.append(Change("deployments", old.id, "replicas", old.replicas, count))
+    return names, changes
 
 
 def _more_servers(design: Design, placement: Placement, models: set[str]) -> Patch:
@@ -86,16 +103,50 @@ def _new(design: Design, node: str, model: str, ways: int, count: int) -> Deploy
     )
 
 
-def _steered(design: Design, placement: Placement, names: dict[tuple[str, str, int], str]) -> Patch:
+def _steered(design: Design, placement: Placement, names: dict[_Key, str]) -> Patch:
     changes = []
-    for service in dict.fromkeys(row.service for row in placement.replicas):
-        rows = [row for row in placement.replicas if row.service == service]
-        rows.sort(key=lambda row: (-len(row.users), -row.replicas, row.node))
-        targets = tuple(
-            dict.fromkeys(names[row.node, row.model, row.tensor_parallel] for row in rows)
+    served = dict.fromkeys(each.service for row in placement.replicas for each in row.serves)
+    for key in served:
+        service = design.services[key]
+        after = service.steering.replace(
+            policy="placed",
+            targets=_failover(design, service, placement, names),
+            weights=(),
+            placed=tuple(
+                PlacedShare(users=each.users, deployment=_name(row, names), share=each.share)
+                for row in placement.replicas
+                for each in row.serves
+                if each.service == key and each.share > LEAST_SHARE
+            ),
         )
-        before = design.services[service].steering
-        after = before.replace(policy="nearest", targets=targets, weights=())
-        if after != before:
-            changes.append(Change("services", service, "steering", before, after))
+        if after != service.steering:
+            changes.append(Change("services", key, "steering", service.steering, after))
     return tuple(changes)
+
+
+def _failover(
+    design: Design, service: Service, placement: Placement, names: dict[_Key, str]
+) -> tuple[str, ...]:
+    """The plan's deployments of the model where the service may be: those that serve it first."""
+
+    def rank(row: PlacedReplicas) -> tuple[float, int, str]:
+        asked: dict[str, float] = {}
+        for demand in service.demands:
+            asked[demand.users] = asked.get(demand.users, 0.0) + demand.requests_per_s
+        mine = sum(
+            each.share * asked.get(each.users, 0.0)
+            for each in row.serves
+            if each.service == service.id
+        )
+        return -mine, -row.replicas, row.node
+
+    rows = [
+        row
+        for row in placement.replicas
+        if row.model == service.model and allowed_at(design, service, row.node) is True
+    ]
+    return tuple(dict.fromkeys(_name(row, names) for row in sorted(rows, key=rank)))
+
+
+def _name(row: PlacedReplicas, names: dict[_Key, str]) -> str:
+    return names[row.node, row.model, row.tensor_parallel]

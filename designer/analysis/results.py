@@ -227,8 +227,19 @@ class Oversubscription(Result):
     cuts: tuple[CutRatio, ...] = ()
 
 
+class ServedShare(Result):
+    """The share of a service's requests from one population that certain replicas serve."""
+
+    service: str
+    users: str
+    share: float
+
+
 class PlacedReplicas(Result):
-    """Replicas of one model that the plan puts at a site."""
+    """Replicas of one model that the plan puts at a site, for all services of that model.
+
+    service: the one with most requests there; `serves` lists all, `users` everyone served.
+    """
 
     service: str
     site: str
@@ -240,6 +251,7 @@ class PlacedReplicas(Result):
     gpus: int
     usd_per_month: float | None
     users: tuple[str, ...]
+    serves: tuple[ServedShare, ...] = ()
 
 
 class SiteReason(Result):

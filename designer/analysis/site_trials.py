@@ -55,9 +55,9 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One configuration of a service at a spot. refused: why it cannot be (then nothing else)."""
+    """One configuration of a model at a spot. refused: why it cannot be (then nothing else)."""
 
-    service: str
+    model: str
     spot: Spot
     shape: Deployment
     replica: Replica | None
@@ -113,20 +113,22 @@ def spots(study: Study) -> tuple[Spot, ...]:
     return tuple(found)
 
 
-def trials(study: Study, service: Service, where: Sequence[Spot]) -> Iterator[Trial]:
-    """One configuration a spot: the service's own shape there, else the fewest GPUs that fit."""
+def trials(study: Study, model: str, where: Sequence[Spot]) -> Iterator[Trial]:
+    """One configuration a spot: the model's own shape there, else the fewest GPUs that fit.
+
+    All services of a model share its replicas at a spot.
+    """
     builder = Pools(study.design, study.catalogue, study.ledger)
     for spot in where:
-        yield _trial(study, builder, service, spot)
+        yield _trial(study, builder, model, spot)
 
 
-def _trial(study: Study, builder: Pools, service: Service, spot: Spot) -> Trial:
+def _trial(study: Study, builder: Pools, model: str, spot: Spot) -> Trial:
     own = next(
         (
             each
             for key in sorted(study.design.deployments)
-            if (each := study.design.deployments[key]).model == service.model
-            and each.node == spot.node
+            if (each := study.design.deployments[key]).model == model and each.node == spot.node
         ),
         None,
     )
@@ -134,9 +136,9 @@ def _trial(study: Study, builder: Pools, service: Service, spot: Spot) -> Trial:
         (
             study.design.deployments[key]
             for key in sorted(study.design.deployments)
-            if study.design.deployments[key].model == service.model
+            if study.design.deployments[key].model == model
         ),
-        Deployment(id="trial", node=spot.node, model=service.model or ""),
+        Deployment(id="trial", node=spot.node, model=model),
     )
     missing = None
     for ways in (own.tensor_parallel,) if own else PARALLEL_WAYS:
@@ -146,18 +148,14 @@ def _trial(study: Study, builder: Pools, service: Service, spot: Spot) -> Trial:
             id=f"trial-{spot.node}", node=spot.node, tensor_parallel=ways, replicas=1
         )
         try:
-            replica = builder.replica_on(
-                spot.accelerator, service.model or "", shape, spot.gpus_per_server, None
-            )
+            replica = builder.replica_on(spot.accelerator, model, shape, spot.gpus_per_server, None)
         except CannotServe as refusal:
-            return Trial(service.id, spot, shape, None, str(refusal))
+            return Trial(model, spot, shape, None, str(refusal))
         if replica.missing_gbytes is None and (replica.kv_room_tokens or 0) > 0:
-            return Trial(service.id, spot, shape, replica, "")
+            return Trial(model, spot, shape, replica, "")
         missing = replica.missing_gbytes
     lacks = f" by {missing:.0f} GB a GPU" if missing is not None else ""
-    return Trial(
-        service.id, spot, like, None, f"{service.model} does not fit {spot.accelerator}{lacks}"
-    )
+    return Trial(model, spot, like, None, f"{model} does not fit {spot.accelerator}{lacks}")
 
 
 @dataclass(slots=True)

@@ -62,7 +62,8 @@ def choices(design: Design, service: Service, users: str, distance: Distance) ->
     serves: dict[str | None, tuple[str, str] | None] = {None: None}
     for model in named:
         serves[model] = _first(_ordered(design, service, users, model, distance))
-    own = _shares(design, service, _ordered(design, service, users, service.model, distance))
+    ordered = _ordered(design, service, users, service.model, distance)
+    own = _shares(design, service, users, ordered)
     if not own:
         return (Choice(1.0, Map(serves)),)
     return tuple(
@@ -140,8 +141,21 @@ def _place(design: Design, service: Service, deployment: Deployment) -> int:
     return next(k for k, target in enumerate(service.steering.targets) if target in homes)
 
 
+def _as_placed(
+    service: Service, users: str, ordered: Sequence[Deployment]
+) -> tuple[tuple[Deployment, float], ...]:
+    """The population's shares over those of its deployments that are left, adding up to 1."""
+    asked: dict[str, float] = {}
+    for each in service.steering.placed:
+        if each.users == users:
+            asked[each.deployment] = asked.get(each.deployment, 0.0) + each.share
+    left = [(each, asked[each.id]) for each in ordered if each.id in asked]
+    total = sum(share for _, share in left)
+    return tuple((each, share / total) for each, share in left)
+
+
 def _shares(
-    design: Design, service: Service, ordered: Sequence[Deployment]
+    design: Design, service: Service, users: str, ordered: Sequence[Deployment]
 ) -> tuple[tuple[Deployment, float], ...]:
     if not ordered:
         return ()
@@ -150,4 +164,6 @@ def _shares(
         return tuple((each, each.replicas / total) for each in ordered)
     if service.steering.policy == "weighted":
         return _by_weight(design, service, ordered)
+    if service.steering.policy == "placed":
+        return _as_placed(service, users, ordered) or ((ordered[0], 1.0),)
     return ((ordered[0], 1.0),)

@@ -23,6 +23,7 @@ from designer.model.patch import (
     with_field,
 )
 from designer.model.references import problems, references
+from designer.model.services import PlacedShare
 from designer.model.things import Group, Link, Node
 from designer.model.topology import Topology
 
@@ -190,7 +191,7 @@ def _cut_out(topology: Topology, collection: str, item: Any, doomed: set[str]) -
     for field, value in _holders(collection, item):
         kept: Any
         if isinstance(value, tuple):
-            kept = tuple(each for each in value if _target(each) not in doomed)
+            kept = tuple(each for each in value if doomed.isdisjoint(_targets(each)))
         else:
             kept = (
                 value if value not in doomed else _heir(topology, collection, field, value, doomed)
@@ -201,7 +202,13 @@ def _cut_out(topology: Topology, collection: str, item: Any, doomed: set[str]) -
     if targets is not None and item.steering.weights:
         # A weight without its target is not allowed, nor is the state between two changes.
         del changes["steering.targets"]
-        steering = item.steering.replace(targets=targets.after, weights=(), policy="nearest")
+        placed = changes.pop("steering.placed", None)
+        steering = item.steering.replace(
+            targets=targets.after,
+            weights=(),
+            policy="nearest",
+            placed=item.steering.placed if placed is None else placed.after,
+        )
         changes["steering"] = Change(collection, item.id, "steering", item.steering, steering)
     return list(changes.values())
 
@@ -212,7 +219,7 @@ def _holders(collection: str, item: Any) -> Iterable[tuple[str, Any]]:
         "nodes": ("group", "chain"),
         "links": ("spans",),
         "deployments": ("partner",),
-        "services": ("tenant", "steering.targets", "demands"),
+        "services": ("tenant", "steering.targets", "steering.placed", "demands"),
         "flows": ("owner",),
         "paths": ("via", "disjoint_from"),
         "failures": ("nodes", "links", "groups"),
@@ -223,9 +230,11 @@ def _holders(collection: str, item: Any) -> Iterable[tuple[str, Any]]:
         yield field, get_field(item, field)
 
 
-def _target(each: Any) -> Any:
-    """The id that an entry of a list stands for: itself, or what a demand or change points at."""
-    return getattr(each, "users", None) or getattr(each, "target", None) or each
+def _targets(each: Any) -> tuple[Any, ...]:
+    """The ids that an entry of a list stands for: itself, or what a demand or change points at."""
+    if isinstance(each, PlacedShare):
+        return each.users, each.deployment
+    return (getattr(each, "users", None) or getattr(each, "target", None) or each,)
 
 
 def _heir(

@@ -27,6 +27,8 @@ _TO: Final[dict[tuple[str, str], str]] = {
     ("deployments", "partner"): "deployments",
     ("services", "tenant"): "tenants",
     ("services", "steering.targets"): "deployments nodes groups",
+    ("services", "steering.placed.users"): "nodes",
+    ("services", "steering.placed.deployment"): "deployments",
     ("flows", "source"): "nodes",
     ("flows", "target"): "nodes",
     ("flows", "owner"): "services",

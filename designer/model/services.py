@@ -145,6 +145,14 @@ class Residency(Frozen):
     """Rings of (longitude, latitude) in degrees; a site in any of them is allowed."""
 
 
+class PlacedShare(Frozen):
+    """A share of a population's requests that goes to one deployment, as a placement chose."""
+
+    users: Id
+    deployment: Id
+    share: Annotated[float, Field(strict=True, gt=0, le=1)]
+
+
 class Steering(Frozen):
     """Which deployment serves whom."""
 
@@ -154,6 +162,9 @@ class Steering(Frozen):
     targets: tuple[Id, ...] = ()
     """Deployments, nodes or groups that may serve, in order of failover; empty: all that can."""
     weights: tuple[Positive, ...] = ()
+    placed: tuple[PlacedShare, ...] = ()
+    """Who is served by which deployment, for policy "placed"; where none of a population's is left
+    the targets take over in their order."""
     local_breakout: Flag = False
     spill_over_load: Share | None = None
     """Load of the first choice above which requests go to the next."""

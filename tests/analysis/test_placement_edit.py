@@ -3,20 +3,22 @@
 from typing import Any
 
 from designer.analysis.placement_edit import placement_patch
-from designer.analysis.results import PlacedReplicas, Placement
+from designer.analysis.results import PlacedReplicas, Placement, ServedShare
 from designer.model.design import Design
 from designer.model.patch import apply, invert
-from designer.model.services import Steering
+from designer.model.services import PlacedShare, Steering
 from designer.model.topology import Topology
 from tests.analysis.worked import chat, deployment, gpus, link, small, table
 
 
 def _row(node: str, replicas: int, service: str = "chat", **fields: Any) -> PlacedReplicas:
     ways = fields.pop("tensor_parallel", 1)
+    serves = (ServedShare(service=service, users="users", share=fields.pop("share", 1.0)),)
     return PlacedReplicas(
         service=service, site="s", node=node, model="Llama-3.1-8B", accelerator="h100_sxm",
         tensor_parallel=ways, replicas=replicas, gpus=replicas * ways, usd_per_month=1.0,
-        users=fields.pop("users", ("users",)),
+        users=("users",),
+        serves=fields.pop("serves", serves),
     )  # fmt: skip
 
 
@@ -45,7 +47,11 @@ def test_a_deployment_in_place_keeps_its_settings() -> None:
     design = _two_pools()
     after = _after(design, _plan(_row("pool", 5)))
     assert after.deployments["llama"] == design.deployments["llama"].replace(replicas=5)
-    assert after.services["chat"].steering == Steering(policy="nearest", targets=("llama",))
+    assert after.services["chat"].steering == Steering(
+        policy="placed",
+        targets=("llama",),
+        placed=(PlacedShare(users="users", deployment="llama", share=1.0),),
+    )
 
 
 def test_a_move_takes_the_settings_along() -> None:
@@ -98,3 +104,25 @@ def test_servers_count_what_stays_on_them() -> None:
 
 def test_no_plan_no_patch() -> None:
     assert placement_patch(_two_pools(), Placement(status="infeasible")) == ()
+
+
+def test_shares_are_written_down_as_placed() -> None:
+    after = _after(_two_pools(), _plan(_row("pool", 1, share=0.25), _row("other", 3, share=0.75)))
+    steering = after.services["chat"].steering
+    made = {each.node: each.id for each in after.deployments.values()}
+    # The busiest comes first in the order of failover.
+    assert steering.targets == (made["other"], "llama")
+    assert {(each.deployment, each.share) for each in steering.placed} == {
+        ("llama", 0.25),
+        (made["other"], 0.75),
+    }
+
+
+def test_a_service_outside_the_plan_forgets_the_pools_that_go() -> None:
+    """It asks for nothing, so it is not placed, but its steering names the old pool."""
+    design = _two_pools()
+    idle = chat().replace(id="idle", demands=(), steering=Steering(targets=("llama",)))
+    design = design.model_copy(update={"services": design.services.set("idle", idle)})
+    after = _after(design, _plan(_row("other", 1)))
+    assert "llama" not in after.deployments
+    assert after.services["idle"].steering.targets == ()

@@ -224,3 +224,105 @@ def test_no_candidate_site_is_said() -> None:
 def _bare_nodes() -> Any:
     nodes = _design().nodes
     return table(*(node.replace(group=None) for node in nodes.values()))
+
+
+def _two_sites(*services: Any, most_at_a: int = 64, usd_a: float = 2.0, **more: Any) -> Design:
+    """Users one and two, both nearer to a than to b; a GPU-hour costs 2 USD at a and 3 at b."""
+    given: dict[str, Any] = {
+        "groups": table(site("a", usd_a, most_gpus=most_at_a), site("b", 3.0)),
+        "nodes": table(
+            users("one"),
+            users("two"),
+            Node(id="router", kind="core_router", forwarding_us=10.0),
+            gpus("gpus-a", group="a"),
+            gpus("gpus-b", group="b"),
+        ),
+        "links": table(
+            link("one", "router", length_km=None),
+            link("two", "router", length_km=None),
+            link("router", "gpus-a", length_km=10.0),
+            link("router", "gpus-b", length_km=20.0),
+        ),
+        "deployments": table(deployment(node="gpus-a")),
+        "services": table(*services),
+    }
+    return Design(**(given | more))
+
+
+def _asking(*rates: tuple[str, float], **fields: Any) -> Any:
+    demands = tuple(Demand(users=users, requests_per_s=rate) for users, rate in rates)
+    return _service(demands=demands, residency=Residency(), **fields)
+
+
+def _after(design: Design, placement: Placement) -> Study:
+    return _study(apply(Topology(design=design), placement_patch(design, placement)).design)
+
+
+def _asked_per_s(study: Study) -> dict[str, float]:
+    asked: dict[str, float] = {}
+    for plan in study.plans:
+        node = study.design.deployments[plan.deployment or ""].node
+        asked[node] = asked.get(node, 0.0) + plan.requests_per_s
+    return asked
+
+
+@pytest.mark.parametrize("rates", [(("one", 30.0),), (("one", 20.0), ("two", 20.0))])
+def test_an_accepted_plan_serves_as_it_was_found(rates: tuple[tuple[str, float], ...]) -> None:
+    """One GPU bears less than all of it, and a has one: both sites serve, and none too much."""
+    design = _two_sites(_asking(*rates), most_at_a=1)
+    placement = place(_study(design))
+    assert placement.status == "optimal"
+    assert {row.node for row in placement.replicas} == {"gpus-a", "gpus-b"}
+    study = _after(design, placement)
+    assert not any(answer.overloaded for answer in study.pools.values())
+    planned: dict[str, float] = {}
+    for row in placement.replicas:
+        for each in row.serves:
+            planned[row.node] = planned.get(row.node, 0.0) + each.share * dict(rates)[each.users]
+    assert _asked_per_s(study) == pytest.approx(planned)
+    (result,) = study.services
+    assert all(slo.value_ms is not None and slo.value_ms <= slo.limit_ms for slo in result.slo)
+    again = place(study)
+    assert again.objective_usd_per_month == pytest.approx(placement.objective_usd_per_month)
+    assert placement_patch(study.design, again) == ()
+
+
+def test_services_of_a_model_share_its_replicas() -> None:
+    """Two services of one request a second need one GPU: 2 USD for 730 hours."""
+    first = _asking(("one", 1.0))
+    design = _two_sites(first, first.replace(id="second"))
+    placement = place(_study(design))
+    assert placement.objective_usd_per_month == pytest.approx(2.0 * HOURS)
+    (row,) = placement.replicas
+    assert (row.gpus, row.users) == (1, ("one",))
+    assert {(each.service, each.share) for each in row.serves} == {("chat", 1.0), ("second", 1.0)}
+    for service in ("chat", "second"):
+        assert _reasons(placement, service)["a"].outcome == "chosen"
+        assert _reasons(placement, service)["b"].outcome == "dearer"
+
+
+def test_a_service_beside_one_that_survives_shares_its_replicas() -> None:
+    """One GPU at each site, for both services: 2 and 3 USD for 730 hours."""
+    first = _asking(("one", 1.0), resilience="any_one_site")
+    second = first.replace(id="second", resilience="none")
+    placement = place(_study(_two_sites(first, second)))
+    assert placement.objective_usd_per_month == pytest.approx(5.0 * HOURS)
+    assert sorted((row.node, row.gpus) for row in placement.replicas) == [
+        ("gpus-a", 1),
+        ("gpus-b", 1),
+    ]
+    assert "second shares the replicas" in placement.message
+
+
+def test_a_site_is_paid_once_and_its_power_is_one() -> None:
+    """Of two models in two rounds the second finds the first's site open: 1,000 USD once."""
+    first = _asking(("one", 1.0), resilience="any_one_site")
+    second = _asking(("one", 1.0), model="Qwen3-8B").replace(id="second")
+    design = _two_sites(first, second)
+    groups = design.groups
+    for key in ("a", "b"):
+        group = groups[key]
+        assert group.site is not None
+        groups = groups.set(key, group.replace(site=group.site.replace(fixed_usd_per_month=1000.0)))
+    placement = place(_study(design.model_copy(update={"groups": groups})))
+    assert placement.objective_usd_per_month == pytest.approx((2 + 3 + 2) * HOURS + 2000)

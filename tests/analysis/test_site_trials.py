@@ -32,7 +32,7 @@ def _study(limit_ms: float = 1e6, **fields: Any) -> Study:
 def _tried(study: Study) -> tuple[list[Trial], list[tuple[Bearing, ...]], Runs]:
     service = study.design.services["chat"]
     runs = Runs(Pools(study.design, study.catalogue, study.ledger), 7)
-    made = list(trials(study, service, spots(study)))
+    made = list(trials(study, service.model or "", spots(study)))
     return made, [bearings(study, service, trial, runs) for trial in made], runs
 
 
@@ -97,7 +97,7 @@ def test_residency_comes_first() -> None:
 def test_more_ways_where_one_gpu_is_too_small() -> None:
     """70 billion parameters in bf16 are 141 GB; of one GPU 0.9 × 85.9 - 4 = 73 GB are free."""
     study = _study(model="Llama-3.1-70B")
-    made = list(trials(study, study.design.services["chat"], spots(study)))
+    made = list(trials(study, "Llama-3.1-70B", spots(study)))
     assert {trial.replica.tensor_parallel for trial in made if trial.replica} == {2}
 
 

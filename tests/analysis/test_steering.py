@@ -3,7 +3,7 @@
 import pytest
 
 from designer.analysis.steering import allowed_at, candidates, choices
-from designer.model.services import ModelCall, Residency, Steering
+from designer.model.services import ModelCall, PlacedShare, Residency, Steering
 from designer.model.things import Group, Site
 from tests.analysis.small import chat, design, nodes, pool
 
@@ -117,3 +117,25 @@ def test_a_further_model_goes_to_its_nearest_pool():
 
 def test_no_pool_is_one_choice_of_nothing():
     assert shares(chat("u", 1.0, model="absent")) == {None: 1.0}
+
+
+def placed(*shares, users="u", targets=("m_a", "m_b", "m_c", "m_cut_off")):
+    given = tuple(PlacedShare(users=users, deployment=key, share=share) for key, share in shares)
+    return steered(policy="placed", targets=targets, placed=given)
+
+
+def test_a_plan_serves_as_it_says():
+    assert shares(placed(("m_a", 0.25), ("m_c", 0.75))) == {"a": 0.25, "c": 0.75}
+
+
+def test_what_is_cut_off_goes_to_the_rest_of_the_plan():
+    assert shares(placed(("m_a", 0.3), ("m_b", 0.1), ("m_cut_off", 0.6))) == {"a": 0.75, "b": 0.25}
+
+
+@pytest.mark.parametrize("given", [(("m_cut_off", 1.0),), ()])
+def test_with_none_of_its_plan_left_the_targets_take_over_in_order(given):
+    assert shares(placed(*given, targets=("m_c", "m_cut_off", "m_b"))) == {"c": 1.0}
+
+
+def test_a_plan_is_of_one_population():
+    assert shares(placed(("m_c", 1.0), users="others")) == {"a": 1.0}
