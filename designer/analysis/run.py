@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from designer.analysis.link_rows import link_rows
-from designer.analysis.results import Results, ServiceResult, Settings
+from designer.analysis.results import Placement, Results, ServiceResult, Settings
 from designer.analysis.rules import findings
 from designer.analysis.scenarios import applied, grown, scenario_rows
 from designer.analysis.site_choice import place
+from designer.analysis.site_trials import spots
 from designer.analysis.study import Study, network_study, with_details, with_services
 from designer.model.catalog import Catalogue
 from designer.model.design import Design
@@ -22,6 +23,9 @@ from designer.model.kinds import PERCENTILES
 
 PROGRAM: Final = "promptpath"
 RESULTS_FORMAT: Final = 1
+
+MOST_TRIALS: Final = 240
+"""Populations × places for GPUs that are placed without being asked for it alone."""
 
 StageName = Literal["network", "services", "placement", "scenarios"]
 
@@ -83,7 +87,7 @@ def analyse(design: Design, catalogue: Catalogue, request: AnalysisRequest) -> I
     yield _stage("services", request, study, results)
     if request.until == "services":
         return
-    results = results.model_copy(update={"placement": place(study)})
+    results = results.model_copy(update={"placement": _placement(study, request)})
     yield _stage("placement", request, study, results)
     if request.until == "placement" or not design.scenarios or request.scenario is not None:
         return
@@ -91,6 +95,28 @@ def analyse(design: Design, catalogue: Catalogue, request: AnalysisRequest) -> I
         row for row in scenario_rows(study, catalogue) if request.service in (None, row.service)
     )
     yield _stage("scenarios", request, study, results.model_copy(update={"scenarios": rows}))
+
+
+def _placement(study: Study, request: AnalysisRequest) -> Placement:
+    """The placement, unless nobody asks for a model, or it would take minutes unasked.
+
+    Each population is timed at each place for GPUs; `until="placement"` asks for it at any size.
+    """
+    asked = sum(
+        demand.requests_per_s > 0
+        for service in study.design.services.values()
+        for demand in service.demands
+    )
+    if not asked:
+        return Placement(status="not_asked", message="nobody asks for a model; nothing to place")
+    trials = asked * len(spots(study))
+    if trials > MOST_TRIALS and request.until != "placement":
+        return Placement(
+            status="not_asked",
+            message=f"{asked} populations at {trials // asked} places would take minutes; "
+            "ask for the placement alone (promptpath place)",
+        )
+    return place(study)
 
 
 def _stage(name: StageName, request: AnalysisRequest, study: Study, results: Results) -> Stage:

@@ -97,3 +97,9 @@ def test_odd_designs_are_analysed(made):
 def test_the_same_design_gives_the_same_results():
     made = small(chat("u", 100.0), flow("u-s"))
     assert results(made) == results(made)
+
+
+def test_nobody_asking_is_no_placement_problem():
+    found = results(small(chat("u", 0.0)), until="placement")
+    assert found.placement.status == "not_asked"
+    assert "nobody asks" in found.placement.message
