@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from designer.analysis.distributions import Latency
-from designer.analysis.elements import Elements, Timing
+from designer.analysis.elements import Elements
 from designer.analysis.facts import Ledger
 from designer.analysis.gpu_latency import generated
 from designer.analysis.latency_algebra import (
@@ -37,7 +38,7 @@ from designer.analysis.request_parts import (
     Tries,
     Twice,
 )
-from designer.analysis.server_queues import mgc_wait
+from designer.analysis.server_queues import ServerWait, mgc_wait
 from designer.analysis.timed import CannotTime, Names, Timed, joined, missing_in, undivided
 from designer.analysis.transit import Segment, Transit
 from designer.analysis.trip_latency import TripTimes, table_latency
@@ -45,6 +46,9 @@ from designer.analysis.wait_latency import server_latency
 from designer.model.design import Design
 from designer.model.kinds import tier_of
 from designer.model.things import ServiceTime
+
+NEGLIGIBLE_WAIT: Final = 0.01
+"""Of the service time, on average: a wait below it is left out of what is missing."""
 
 
 @dataclass(slots=True)
@@ -168,24 +172,54 @@ class Clock:
             return Timed(in_sequence(()), (f"service time of {node.name or node.id}",))
         segment = Segment(part.name, tier, node.id, timing.kind, timing.source)
         work = _work(self.names.of(segment), timing.time)
-        wait = self._server_wait(part.node, timing, work)
+        if work.mean_ms <= 0:
+            return Timed(work, ())
+        if timing.servers is None:
+            return Timed(work, self._unknown_wait(part.node, work))
+        wait = self._server_wait(part.node, timing.servers, work)
         return Timed(in_sequence([*wait, work]), ())
 
-    def _server_wait(self, node_id: str, timing: Timing, work: Latency) -> list[Latency]:
+    def instances(self, node_id: str) -> int:
+        """How many of a drawn node there are."""
+        position = self.transit.arrays.node_position(node_id)
+        return int(self.transit.arrays.expansion.count[position])
+
+    def bears_per_s(self, part: Serve) -> float | None:
+        """Calls a second that all servers of a node bear; None where that is not known."""
+        timing = self.elements.timing(self.design.nodes[part.node], part.call)
+        if timing.time is None or timing.servers is None:
+            return None
+        mean_ms = _work(part.name, timing.time).mean_ms
+        servers = max(1, timing.servers) * self.instances(part.node)
+        return 1000.0 * servers / mean_ms if mean_ms > 0 else None
+
+    def _queue(self, node_id: str, work: Latency, servers: int) -> ServerWait:
+        rate = self.calls_per_s.get(node_id, 0.0) / self.instances(node_id)
+        return mgc_wait(rate, work.mean_ms, work.variance_ms2 / work.mean_ms**2, servers)
+
+    def _unknown_wait(self, node_id: str, work: Latency) -> tuple[str, ...]:
+        """What is missing where nobody says how many servers there are.
+
+        One server makes wait the longest; where that is next to nothing, nothing is missing.
+        """
         node = self.design.nodes[node_id]
-        if timing.servers is None:
-            self.ledger.note(node_id, "servers", None, "unknown", "no queue is computed before it")
-            return []
-        mean = work.mean_ms
-        if mean <= 0:
-            return []
-        instances = self.transit.arrays.expansion.count[self.transit.arrays.node_position(node_id)]
-        rate = self.calls_per_s.get(node_id, 0.0) / int(instances)
-        wait = mgc_wait(rate, mean, work.variance_ms2 / mean**2, max(1, timing.servers))
+        most_ms = self._queue(node_id, work, 1).mean_ms
+        if most_ms is not None and most_ms < NEGLIGIBLE_WAIT * work.mean_ms:
+            reason = f"no queue is computed: one server's would be under {NEGLIGIBLE_WAIT:.0%}"
+            self.ledger.note(node_id, "servers", None, "unknown", reason)
+            return ()
+        self.ledger.note(node_id, "servers", None, "unknown", "no queue is computed before it")
+        return (f"servers of {node.name or node.id}",)
+
+    def _server_wait(self, node_id: str, servers: int, work: Latency) -> list[Latency]:
+        node = self.design.nodes[node_id]
+        wait = self._queue(node_id, work, max(1, servers))
         if wait.p_wait is None:
+            rate = self.calls_per_s.get(node_id, 0.0) / self.instances(node_id)
             raise CannotTime(
                 f"{node.name or node.id} gets {rate:.3g} requests/s an instance and bears "
-                f"{1000 * timing.servers / mean:.3g}; its queue grows by {wait.growth_per_s:.3g}/s",
+                f"{1000 * servers / work.mean_ms:.3g}; its queue grows by "
+                f"{wait.growth_per_s:.3g}/s",
                 "grows",
             )
         if wait.p_wait < 1e-9 or not wait.mean_ms:

@@ -7,10 +7,11 @@ from typing import Final
 
 import numpy as np
 
+from designer.analysis.batching import room_tokens
 from designer.analysis.distributions import Latency
 from designer.analysis.latency_algebra import in_sequence
 from designer.analysis.latency_sources import constant, from_samples
-from designer.analysis.pools import PoolAnswer
+from designer.analysis.pools import PoolAnswer, limits_of
 from designer.analysis.request_parts import (
     Generate,
 )
@@ -32,22 +33,37 @@ def generated(
     """The time of one kind of prompt in its pool, charged to the pool's node. Raises CannotTime."""
     served, title = answer.served, deployment.name or deployment.id
     if served is None:
-        why = f"{title}: {answer.refused}"
-        raise CannotTime(why, "no_way" if answer.replica is None else "unknown")
+        raise CannotTime(f"{title}: {answer.refused}", answer.why)
+    mine = answer.of_slot.get(part.slot)
+    if mine is not None and not len(mine):
+        raise _turned_away(part, answer, deployment)
     if answer.overloaded:
         raise CannotTime(
             f"{title} is asked {number(answer.per_s, 3)} requests/s and bears "
             f"{number(served.saturation_per_s or 0, 3)}; its queue grows without end",
             "grows",
         )
-    mine = answer.of_slot.get(part.slot)
     if mine is None:
         raise CannotTime(
             f"{title} is asked nothing of it, or its token counts are not known", "unknown"
         )
-    if not len(mine):
-        raise CannotTime(f"no prompt of this service has room in {title}", "no_way")
     return _samples(names, part, answer, mine, node)
+
+
+def _turned_away(part: Generate, answer: PoolAnswer, deployment: Deployment) -> CannotTime:
+    """Why none of a kind of prompt is answered: no room, or too rare to have been drawn."""
+    title, replica = deployment.name or deployment.id, answer.replica
+    ask = next(ask for ask in answer.asks if ask.slot == part.slot)
+    assert replica is not None
+    prompt, output = ask.prompt.mean + ask.growth_tokens, ask.output.mean
+    room = room_tokens(replica, limits_of(deployment))
+    if prompt + output <= room:
+        return CannotTime(f"{title} is asked it too rarely beside the rest to tell", "unknown")
+    return CannotTime(
+        f"a prompt of {prompt:,.0f} tokens and its answer of {output:,.0f} have no room in "
+        f"{title} ({room:,.0f} tokens)",
+        "no_way",
+    )
 
 
 def _samples(names: Names, part: Generate, answer: PoolAnswer, mine: Ints, node: Node) -> Latency:

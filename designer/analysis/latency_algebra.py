@@ -46,7 +46,7 @@ def in_sequence(latencies: Sequence[Latency]) -> Latency:
             base.origin_ms, base.step_ms, base.mass, base.atom, base.segments, base.parts,
             constants, exact,
         )  # fmt: skip
-    step = max(latency.step_ms for latency in moving) or 1.0
+    step = max((each.step_ms for each in moving if len(each.mass) > 1), default=0.0) or 1.0
     steps = sum((len(latency.mass) - 1) * latency.step_ms for latency in moving) / step
     step *= max(1.0, steps / (2 * MAX_POINTS))
     moving = [on_step(latency, step) for latency in moving]
@@ -232,6 +232,10 @@ class _Last:
     """The winner of a race is the last: the others have arrived before."""
 
     @staticmethod
+    def of_fixed_ms(times_ms: Sequence[float]) -> float:
+        return max(times_ms)
+
+    @staticmethod
     def origin_ms(branches: Sequence[Latency]) -> float:
         return max(branch.origin_ms for branch in branches)
 
@@ -252,6 +256,10 @@ class _First:
     """The winner of a race is the first: the others are still under way."""
 
     @staticmethod
+    def of_fixed_ms(times_ms: Sequence[float]) -> float:
+        return min(times_ms)
+
+    @staticmethod
     def origin_ms(branches: Sequence[Latency]) -> float:
         return min(branch.origin_ms for branch in branches)
 
@@ -266,11 +274,16 @@ class _First:
 
 
 def _race(branches: Sequence[Latency], rule: _Last | _First) -> Latency:
+    if all(len(branch.mass) == 1 for branch in branches):
+        # On a grid a fixed time would be smeared over two of its points.
+        wins = rule.of_fixed_ms([branch.least_ms for branch in branches])
+        tied = [branch for branch in branches if branch.least_ms == wins]
+        return either([(1.0 / len(tied), branch) for branch in tied])
     if len(branches) == 1:
         return branches[0]
     running = [folded(branch) for branch in branches]
     origin = rule.origin_ms(running)
-    step = max((branch.step_ms for branch in running if len(branch.mass) > 1), default=1.0)
+    step = max(branch.step_ms for branch in running if len(branch.mass) > 1)
     segments = tuple(dict.fromkeys(name for branch in running for name in branch.segments))
     placed = []
     for branch in running:

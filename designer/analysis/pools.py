@@ -24,6 +24,7 @@ from designer.analysis.request_parts import (
 )
 from designer.analysis.scale_up import CannotServe, Fabric
 from designer.analysis.serving import Replica, native_format
+from designer.analysis.timed import Why
 from designer.analysis.tokens import TokenLaw, TokenLaws
 from designer.graph.arrays import Floats, Ints
 from designer.model.catalog import Catalogue, Unknown
@@ -37,6 +38,10 @@ WARM_UP: Final = 2_000
 SINGLE: Final = Burst()
 IDLE_PER_S: Final = 1e-6
 """A rate at which no request meets another."""
+
+
+class UnknownHardware(CannotServe):
+    """A pool's accelerator or model is not known, so that nothing can be said of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,8 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class PoolAnswer:
-    """What a deployment answers. served None: it cannot be predicted, and `refused` says why.
+    """What a deployment answers. served None: it cannot be predicted, and `refused` says why;
+    `why` is "no_way" where the model does not fit, "unknown" where an input is missing.
 
     of_slot: slot to the positions of its requests in the arrays of `served`. asks, burst: what it
     is asked.
@@ -67,6 +73,7 @@ class PoolAnswer:
     refused: str
     asks: tuple[Ask, ...] = ()
     burst: Burst = SINGLE
+    why: Why = "unknown"
 
     @property
     def overloaded(self) -> bool:
@@ -87,10 +94,12 @@ class Pools:
         self._constants = ServingConstants.from_row(catalogue.serving_constants().row())
 
     def replica(self, deployment: Deployment) -> Replica:
-        """One replica of a deployment. Raises CannotServe with one sentence."""
+        """One replica of a deployment. Raises CannotServe with one sentence; UnknownHardware."""
         node = self.design.nodes[deployment.node]
         if node.accelerator is None:
-            raise CannotServe(f"{node.name or node.id} names no accelerator; give its kind of GPU.")
+            raise UnknownHardware(
+                f"{node.name or node.id} names no accelerator; give its kind of GPU."
+            )
         return self.replica_on(
             node.accelerator,
             deployment.model,
@@ -112,7 +121,7 @@ class Pools:
             accelerator = Accelerator.from_row(self.catalogue.accelerator(accelerator_id).row())
             model = LanguageModel.from_row(self.catalogue.model(model_id).row())
         except Unknown as error:
-            raise CannotServe(f"{shape.name or shape.id}: {error}.") from error
+            raise UnknownHardware(f"{shape.name or shape.id}: {error}.") from error
         nic = nic_gbps or accelerator.nic_gbits_per_s
         return Replica(
             model,
@@ -142,7 +151,8 @@ class Pools:
                 return PoolAnswer(deployment_id, 0.0, replica, None, {}, reason)
             return self.run(deployment, replica, deployment.replicas, asks, burst, seed)
         except CannotServe as refusal:
-            return PoolAnswer(deployment_id, per_s, None, None, {}, str(refusal))
+            why: Why = "unknown" if isinstance(refusal, UnknownHardware) else "no_way"
+            return PoolAnswer(deployment_id, per_s, None, None, {}, str(refusal), why=why)
 
     def run(
         self,

@@ -34,6 +34,7 @@ RULES: Final = (
     Rule("slo-open", "warning", rules_services.slo_open),
     Rule("model-does-not-fit", "error", rules_services.model_does_not_fit),
     Rule("pool-overloaded", "error", rules_services.pool_overloaded),
+    Rule("server-overloaded", "error", rules_services.server_overloaded),
     Rule("residency", "error", rules_services.residency),
     Rule("lossless-over-lossy", "error", rules_network.lossless_over_lossy),
     Rule("mtu-shrinks", "warning", rules_network.mtu_shrinks),

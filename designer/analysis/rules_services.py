@@ -10,6 +10,7 @@ from designer.analysis.pools import Pools
 from designer.analysis.request_parts import (
     Generate,
     Move,
+    Serve,
     leaves,
 )
 from designer.analysis.resilience import Losses
@@ -19,6 +20,7 @@ from designer.analysis.steering import allowed_at
 from designer.analysis.study import Study
 from designer.model.kinds import STORES
 from designer.model.references import site_of
+from designer.model.units import number
 
 _METRICS = {"ttft": "TTFT", "itl": "ITL", "tpot": "TPOT", "task": "task time"}
 
@@ -164,6 +166,33 @@ def pool_overloaded(study: Study) -> Iterator[Objection]:
                 if most > 0
                 else "Check its limits: it serves nothing.",
             )
+
+
+def server_overloaded(study: Study) -> Iterator[Objection]:
+    """A node that works on requests is asked more than its servers bear."""
+    clock = study.clock
+    if clock is None:
+        return
+    seen: set[str] = set()
+    for leaf in _work(study):
+        most, asked = clock.bears_per_s(leaf), clock.calls_per_s.get(leaf.node, 0.0)
+        if leaf.node in seen or most is None or asked < most:
+            continue
+        seen.add(leaf.node)
+        yield Objection(
+            (leaf.node,),
+            f"{called(study.design, leaf.node)} is asked {number(asked, 3)} requests/s and bears "
+            f"{number(most, 3)}; its queue grows by {number(asked - most, 3)} requests/s.",
+            f"Add servers (more than {number(asked / most, 3)} times as many), or send it less.",
+        )
+
+
+def _work(study: Study) -> Iterator[Serve]:
+    for plan in study.plans:
+        if plan.request is not None:
+            for leaf, _ in leaves(plan.request.whole):
+                if isinstance(leaf, Serve):
+                    yield leaf
 
 
 def residency(study: Study) -> Iterator[Objection]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from designer.analysis.objections import called
 from designer.analysis.results import ScenarioResult, ServiceResult, VerdictWord
 from designer.analysis.study import Study, network_study, with_services
 from designer.analysis.tokens import Role, token_law
@@ -175,7 +176,10 @@ def _with(item: Any, path: str, value: float) -> Any:
 
 
 def _out(design: Design, scenario: Scenario, target: str) -> Design:
-    """Without a link, a node with its links and deployments, or a group with all its nodes."""
+    """Without a link, a node with its links and deployments, or a group with all its nodes.
+
+    A service that is out is asked nothing, and its own flows are gone.
+    """
     if _home(design, target) is None:
         raise BadScenario(
             f"scenario {scenario.name or scenario.id} takes {target} out of service, which is not "
@@ -199,10 +203,14 @@ def _out(design: Design, scenario: Scenario, target: str) -> Design:
     flows = {
         key: flow
         for key, flow in design.flows.items()
-        if key != target and flow.source not in gone and flow.target not in gone
+        if target not in (key, flow.owner) and flow.source not in gone and flow.target not in gone
     }
+    services = design.services
+    if target in services:
+        services = services.set(target, services[target].replace(demands=()))
     return design.model_copy(
         update={
+            "services": services,
             "flows": type(design.flows)(flows),
             "links": type(design.links)(links),
             "deployments": type(design.deployments)(deployments),
@@ -220,11 +228,14 @@ def scenario_rows(baseline: Study, catalogue: Catalogue) -> tuple[ScenarioResult
         )
         before = {service.id: service for service in baseline.services}
         for service in study.services:
-            rows.append(_row(scenario, before[service.id], service))
+            rows.append(_row(study.design, scenario, before[service.id], service))
     return tuple(rows)
 
 
-def _row(scenario: Scenario, before: ServiceResult, after: ServiceResult) -> ScenarioResult:
+def _row(
+    design: Design, scenario: Scenario, before: ServiceResult, after: ServiceResult
+) -> ScenarioResult:
+    out = any(each.out_of_service and each.target == after.id for each in scenario.changes)
     return ScenarioResult(
         id=scenario.id,
         name=scenario.name or scenario.id,
@@ -234,7 +245,7 @@ def _row(scenario: Scenario, before: ServiceResult, after: ServiceResult) -> Sce
         ttft_p95_change_ms=_less(after.ttft_ms.p95, before.ttft_ms.p95),
         task_p95_change_ms=_less(after.task_ms.p95, before.task_ms.p95),
         verdict=worst_verdict(after),
-        bottleneck=slowest_element(after),
+        bottleneck="out of service" if out else slowest_element(design, after),
     )
 
 
@@ -247,11 +258,11 @@ def worst_verdict(service: ServiceResult) -> VerdictWord:
     return max((slo.verdict for slo in service.slo), key=_ORDER.index, default="unknown")
 
 
-def slowest_element(service: ServiceResult) -> str | None:
+def slowest_element(design: Design, service: ServiceResult) -> str | None:
     """The segment that takes the largest share of p95, with its element: where the time goes."""
     rows = service.budget or service.task_budget
     known = [row for row in rows if row.p95_ms is not None]
     if not known:
         return None
     top = max(known, key=lambda row: row.p95_ms or 0.0)
-    return f"{top.segment} at {top.element}" if top.element else top.segment
+    return f"{top.segment} at {called(design, top.element)}" if top.element else top.segment

@@ -305,7 +305,34 @@ def test_strange_services_have_answers_or_reasons(service: Any) -> None:
 def test_no_services_and_no_gpus() -> None:
     assert studied(small()).services == ()
     bare = small().nodes.set("pool", Node(id="pool", kind="server"))
-    assert _only(answered(small(chat(slos=(_slo(1e3),)), nodes=bare))).verdict == "cannot_be_served"
+    assert _only(answered(small(chat(slos=(_slo(1e3),)), nodes=bare))).verdict == "unknown"
+
+
+def test_a_model_that_the_catalogue_lacks_is_unknown() -> None:
+    pools = table(deployment(model="no_such_model"))
+    service = chat(model="no_such_model", slos=(_slo(1e3),))
+    assert _only(answered(small(service, deployments=pools))).verdict == "unknown"
+
+
+def test_a_prompt_without_room_cannot_be_served() -> None:
+    """1000 tokens and an answer of 2 do not go into a room of 900: no queue, but no way."""
+    pools = table(deployment(kv_tokens=900))
+    study = studied(small(chat(slos=(_slo(1e6),)), deployments=pools))
+    assert _only(study.services[0]).verdict == "cannot_be_served"
+    (said,) = {line.source for line in study.ledger.lines() if "no room" in line.source}
+    assert "1,000 tokens" in said
+    assert "(900 tokens)" in said
+
+
+@pytest.mark.parametrize(("rate", "at_least"), [(6.0, False), (7.0, True), (400.0, True)])
+def test_unknown_servers_are_missing_where_one_would_make_wait(rate: float, at_least: bool) -> None:
+    """Wait of M/D/1 over service: ρ / 2(1 - ρ), 0.917 % at ρ = 0.018 and 1.07 % at 0.021."""
+    nodes = small().nodes.set("gw", gateway(servers=None))
+    pools = table(deployment(replicas=64))
+    seen = answered(small(chat(rate=rate, slos=(_slo(1e6),)), nodes=nodes, deployments=pools))
+    assert seen.ttft_ms.at_least == at_least
+    assert _only(seen).verdict == ("unknown" if at_least else "meets")
+    assert _only(seen).settles == ("servers of gw" if at_least else "")
 
 
 def test_one_output_token_has_no_gaps() -> None:

@@ -161,7 +161,7 @@ def test_ties_are_split() -> None:
     assert tied.percentile(0.5) == 3.0
     assert tied.shares(0.5) == {name: pytest.approx(1.0) for name in "abc"}
     first = first_of(constant("a", 3.0), constant("b", 3.0), constant("c", 4.0))
-    assert first.shares(0.5) == {"a": pytest.approx(1.5), "b": pytest.approx(1.5), "c": 0.0}
+    assert first.shares(0.5) == {"a": pytest.approx(1.5), "b": pytest.approx(1.5)}
 
 
 def test_hit_or_miss() -> None:
@@ -280,3 +280,27 @@ def test_a_long_tail_widens_the_step_and_loses_nothing() -> None:
     assert made.mass.sum() == pytest.approx(1.0, abs=1e-12)
     assert made.percentile(0.9999) == pytest.approx(100.0, rel=5e-3)
     assert_sound(then(made, made))
+
+
+@pytest.mark.parametrize(("a", "b"), [(20.0, 50.0), (0.03, 0.04), (20.3, 25.1), (0.04, 0.04)])
+def test_a_race_of_fixed_times_is_won_exactly(a: float, b: float) -> None:
+    """No grid: also behind a narrow law, whose percentiles move by the fixed time alone."""
+    narrow = exponential("n", 0.01)
+    for race, wins in ((all_of, max), (lambda each: first_of(*each), min)):
+        made = race([constant("a", a), constant("b", b)])
+        assert made.percentiles((0.01, 0.5, 0.99)) == (wins(a, b),) * 3
+        assert (made.mean_ms, made.variance_ms2) == (pytest.approx(wins(a, b)), 0.0)
+        for level in (0.05, 0.5, 0.95):
+            assert then(made, narrow).percentile(level) == pytest.approx(
+                wins(a, b) + narrow.percentile(level), abs=1e-9
+            )
+
+
+@pytest.mark.parametrize("fixed_ms", [0.0, 0.03, 20.3])
+@pytest.mark.parametrize("mean_ms", [0.0, 0.01, 1.0, 30.0])
+@pytest.mark.parametrize("after_ms", [0.02, 1.0, 5.1, 100.0])
+def test_a_hedge_never_slows(fixed_ms: float, mean_ms: float, after_ms: float) -> None:
+    plain = then(constant("f", fixed_ms), exponential("e", mean_ms))
+    hedge = hedged(plain, after_ms, "wait")
+    for level in (0.01, 0.1, 0.5, 0.9, 0.99, 0.999):
+        assert hedge.percentile(level) <= plain.percentile(level) * (1 + 1e-9)

@@ -17,6 +17,7 @@ from tests.analysis.worked import (
     catalogue,
     chat,
     deployment,
+    gateway,
     gpus,
     link,
     small,
@@ -32,6 +33,7 @@ RULES: dict[str, Callable[[Study], Iterator[Objection]]] = {
         "slo_open",
         "model_does_not_fit",
         "pool_overloaded",
+        "server_overloaded",
         "residency",
         "single_point_of_failure",
     )
@@ -121,7 +123,7 @@ def test_more_replicas_than_gpus() -> None:
 
 def test_a_pool_on_a_node_without_gpus() -> None:
     nodes = small().nodes.set("pool", Node(id="pool", kind="server"))
-    found = _only(_clean().model_copy(update={"nodes": nodes}), "model_does_not_fit", "slo_broken")
+    found = _only(_clean().model_copy(update={"nodes": nodes}), "model_does_not_fit", "slo_open")
     assert "accelerator" in found["model_does_not_fit"][0].message
 
 
@@ -129,6 +131,20 @@ def test_pool_overloaded() -> None:
     (objection,) = _only(small(chat(rate=500.0)), "pool_overloaded")["pool_overloaded"]
     assert objection.elements == ("llama",)
     assert "500 requests/s" in objection.message
+
+
+def test_server_overloaded() -> None:
+    """One server at 3 ms bears 333 requests/s; 400 make its queue grow by 66.7."""
+    nodes = small().nodes.set("gw", gateway(name="Front door", servers=1))
+    pools = table(deployment(replicas=64))
+    design = small(chat(rate=400.0, slos=_slo(5e3)), nodes=nodes, deployments=pools)
+    found = _found(design)
+    (objection,) = found["server_overloaded"]
+    assert objection.elements == ("gw",)
+    for said in ("Front door", "400 requests/s", "bears 333", "66.7"):
+        assert said in objection.message
+    two = nodes.set("gw", gateway(servers=1, count=2))
+    assert not _found(design.model_copy(update={"nodes": two}))["server_overloaded"]
 
 
 def _sited(jurisdiction: str | None, service: Any) -> Design:

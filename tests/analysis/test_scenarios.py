@@ -190,6 +190,21 @@ def test_rows_compare_with_the_baseline() -> None:
     assert rows["dark"].ttft_p95_change_ms is None
 
 
+def test_a_service_out_of_service_asks_nothing() -> None:
+    flow = Flow(id="copy", source="pool", target="users", rate_gbps=1.0, owner="chat")
+    out = Scenario(id="out", changes=(Change(target="chat", out_of_service=True),))
+    other = chat().replace(id="other")
+    design = small(chat(), other, flows=table(flow), scenarios=table(out))
+    stressed = _changed(design, *out.changes)
+    assert stressed.services["chat"].demands == ()
+    assert stressed.services["other"].demands == other.demands
+    assert not stressed.flows
+    rows = {row.service: row for row in scenario_rows(studied(design), catalogue())}
+    assert (rows["chat"].ttft_p95_ms, rows["chat"].verdict) == (None, "unknown")
+    assert rows["chat"].bottleneck == "out of service"
+    assert rows["other"].ttft_p95_ms is not None
+
+
 def test_the_worst_verdict_of_a_service() -> None:
     def slo(word: str) -> SloResult:
         return SloResult(
