@@ -10,6 +10,7 @@ from immutables import Map
 from designer.analysis.clock import Clock
 from designer.analysis.facts import Ledger
 from designer.analysis.judging import Bands, slo_result
+from designer.analysis.objections import called
 from designer.analysis.results import (
     BudgetRow,
     ErrorBandResult,
@@ -86,7 +87,8 @@ def service_result(
     )
     for times in all_times:
         if times.refused:
-            ledger.note(service.id, f"served to {times.users}", None, "unknown", times.refused)
+            users = called(clock.design, times.users)
+            ledger.note(service.id, f"served to {users}", None, "unknown", times.refused)
     worst = max(all_times, key=_badness) if all_times else None
     first = worst.first.timed() if worst and worst.first else None
     whole = worst.whole.timed() if worst and worst.whole else None

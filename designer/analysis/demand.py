@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from designer.analysis.facts import Ledger
+from designer.analysis.objections import called
 from designer.analysis.request_parts import (
     Generate,
     Move,
@@ -101,6 +102,7 @@ def _plan(
         sizes.request_overhead,
         sizes.stream_per_token,
         sizes.stream_packet,
+        partial(called, design),
     )
     served = choice.serves.get(None)
     request, refused = None, ""

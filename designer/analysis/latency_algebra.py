@@ -276,8 +276,8 @@ class _First:
 def _race(branches: Sequence[Latency], rule: _Last | _First) -> Latency:
     if all(len(branch.mass) == 1 for branch in branches):
         # On a grid a fixed time would be smeared over two of its points.
-        wins = rule.of_fixed_ms([branch.least_ms for branch in branches])
-        tied = [branch for branch in branches if branch.least_ms == wins]
+        won_ms = rule.of_fixed_ms([branch.least_ms for branch in branches])
+        tied = [branch for branch in branches if branch.least_ms == won_ms]
         return either([(1.0 / len(tied), branch) for branch in tied])
     if len(branches) == 1:
         return branches[0]

@@ -58,14 +58,16 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One round trip over the users' access medium and the handshakes before the request.
+    """Round trips over the users' access medium, one for each exchange, and the handshakes before.
 
     first: the message that a fresh connection sends first; None where nothing is sent.
+    exchanges: round trips beside the handshakes'.
     """
 
     users: str
-    first: Move | None
-    handshakes: tuple[str, ...]
+    first: Move | None = None
+    handshakes: tuple[str, ...] = ()
+    exchanges: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ class Again:
 class Maybe:
     """One of several parts by probability; what is missing to 1 takes no time.
 
-    answered: what is missing to 1 is an answer from a cache, whose first token is there at once.
+    answered: ways without a model call, and what is missing to 1, are answers from a cache: there
+    is no later first token.
     """
 
     choices: tuple[tuple[float, Part], ...]
@@ -180,7 +183,7 @@ def _first_token_of_choices(part: Maybe, later: Part | None) -> Part | None:
     if all(early is None for _, _, early in ways):
         return None
     cut = [
-        (share, early or (each if later is None else Chain((each, later))))
+        (share, early or (each if later is None or part.answered else Chain((each, later))))
         for share, each, early in ways
     ]
     rest = 1.0 - sum(share for share, _ in part.choices)

@@ -57,14 +57,14 @@ class TripTimes:
     names: Names
 
     def access(self, part: Access) -> Timed:
-        """The access round trip, once more for each handshake and each round of slow start.
+        """A round trip for each exchange, each handshake and each round of slow start.
 
         Round trips over one medium at one time are one variable, never convolved.
         """
         first = part.first
         handshakes = sum(ROUND_TRIPS.get(word, 1) for word in part.handshakes)
         rounds = self._slow_start_rounds(first) if part.handshakes and first else 0
-        timed = self._medium(part.users, 1 + handshakes + rounds)
+        timed = self._medium(part.users, part.exchanges + handshakes + rounds)
         pieces, missing = [timed.latency], list(timed.missing)
         if handshakes + rounds and first and first.target != first.source:
             ways = (
@@ -90,22 +90,26 @@ class TripTimes:
         total = sum(share for share, _ in ways)
         missing = {each: None for trip in trips for each in trip.unknown}
         if move.waited_bytes is None:
-            missing[f"size of {move.what} from {move.source} to {move.target}"] = None
+            source, target = self._titles(move.source, move.target)
+            missing[f"size of {move.what} from {source} to {target}"] = None
         return Timed(either([(share / total, way) for share, way in ways]), tuple(missing))
 
     def ways(self, source: str, target: str, cls: str) -> tuple[Trip, ...]:
         """The ways between two nodes. Raises CannotTime where there is none."""
         trips = self.transit.trips(source, target, cls)
         if not trips:
-            names = [self.design.nodes[key].name or key for key in (source, target)]
-            raise CannotTime(f"there is no way from {names[0]} to {names[1]}", "no_way")
+            start, end = self._titles(source, target)
+            raise CannotTime(f"there is no way from {start} to {end}", "no_way")
         return trips
+
+    def _titles(self, *nodes: str) -> list[str]:
+        return [self.design.nodes[key].name or key for key in nodes]
 
     def _medium(self, users: str, trips: int) -> Timed:
         """So many round trips over the users' access medium."""
         node = self.design.nodes[users]
         medium = self.elements.access(node)
-        if medium is None:
+        if medium is None or not trips:
             return Timed(in_sequence(()), ())
         if medium.round_trip_ms is None:
             return Timed(in_sequence(()), (f"access of {node.name or node.id}",))

@@ -54,6 +54,7 @@ class Wiring:
     serves: model (None: the service's) to its deployment and node, or None.
     mean_tokens: of a distribution of token counts; None where it is not known.
     last_packet_bytes: the packet that ends a streamed answer.
+    called: a node to what people call it.
     """
 
     users: str
@@ -65,6 +66,7 @@ class Wiring:
     request_overhead_bytes: float
     stream_bytes_per_token: float
     last_packet_bytes: float
+    called: Callable[[str], str] = str
 
 
 class Unresolved(ValueError):
@@ -93,13 +95,32 @@ def resolve(service: Service, wiring: Wiring) -> Request:
     body, stays_at = walk.step(service.workflow or ModelCall(), wiring.users, 0.0, ())
     parts = tuple(every_leaf(body))
     first = next((part for part in parts if isinstance(part, Move)), None)
-    start = Access(wiring.users, first, service.wire.handshakes)
+    stands = stays_at != wiring.users
+    leading = None if stands else _without_access(body)
+    start = Access(
+        wiring.users, first, service.wire.handshakes, 1 if stands or leading is not None else 0
+    )
+    body = leading or body
     home = _homeward(walk, stays_at, parts)
     early = first_token(body)
     return Request(
         None if early is None else Chain((start, early, *home)),
         Chain((start, body, *home)),
     )
+
+
+def _without_access(part: Part) -> Part | None:
+    """The part without the access that it begins with; None where it begins with something else.
+
+    That round trip and the handshakes before it are over one medium at one time.
+    """
+    if not isinstance(part, Chain) or not part.parts:
+        return None
+    head, *tail = part.parts
+    if isinstance(head, Access):
+        return Chain(tuple(tail))
+    inner = _without_access(head)
+    return None if inner is None else Chain((inner, *tail))
 
 
 def _homeward(walk: _Walk, position: str, parts: Sequence[Part]) -> tuple[Part, ...]:
@@ -172,7 +193,13 @@ class _Walk:
         if stays == at:
             return part
         size = self.wiring.last_packet_bytes
-        return Chain((part, Move(stays, at, self.service.traffic_class, size, size, "call")))
+        back = Move(stays, at, self.service.traffic_class, size, size, "call")
+        return self.exchange(at, stays, (part, back))
+
+    def exchange(self, at: str, node: str, parts: tuple[Part, ...]) -> Part:
+        """A trip there and back: from the users, one more round trip over their access medium."""
+        leaves_users = at == self.wiring.users and node != at
+        return Chain((Access(at), *parts) if leaves_users else parts)
 
     def repeated(
         self, step: Repeat, at: str, growth: float, trail: tuple[int, ...]
@@ -204,8 +231,10 @@ class _Walk:
             start = served[1]
         node = self.wiring.nearest(call.at, start)
         if node is None:
+            called = self.wiring.called
             raise Unresolved(
-                f"{_title(call)} needs {call.at}, which cannot be reached from {start}"
+                f"{_title(call)} needs {called(call.at)}, which cannot be reached from "
+                f"{called(start)}"
             )
         cls = call.traffic_class or self.service.traffic_class
         there = Move(start, node, cls, call.request_bytes, call.request_bytes, "call")
@@ -215,7 +244,7 @@ class _Walk:
             size = self.prompt_bytes(self.first_prompt(), 0.0)
             passing = replace(there, waited_bytes=size, carried_bytes=size, what="request")
             return Chain((passing, work) if node != at else (work,)), node
-        trip = Chain((there, work, back) if node != start else (work,))
+        trip = self.exchange(start, node, (there, work, back)) if node != start else Chain((work,))
         hits = self.hits(call, node)
         return Maybe(((1 - hits, trip),)) if hits else trip, at
 
@@ -231,7 +260,7 @@ class _Walk:
         if served is None:
             raise Unresolved(
                 f"nobody serves {call.model or self.service.model or 'a model'} to "
-                f"{self.wiring.users}"
+                f"{self.wiring.called(self.wiring.users)}"
             )
         deployment, node = served
         prompt = call.prompt_tokens or self.service.prompt_tokens
@@ -245,8 +274,14 @@ class _Walk:
         there = Move(at, node, cls, size, size, "request")
         back = Move(node, at, cls, self.wiring.last_packet_bytes, self.streamed(output), "answer")
         hits = self.service.caching.response_hits
-        trip = Chain((there, made, back))
-        return Maybe(((1 - hits, trip),), answered=True) if hits else trip
+        trip = self.exchange(at, node, (there, made, back))
+        if not hits:
+            return trip
+        if at != self.wiring.users or node == at:
+            return Maybe(((1 - hits, trip),), answered=True)
+        # Without a waypoint the cache stands before the pool: the network counts, the GPU does not.
+        answer = self.exchange(at, node, (there, back))
+        return Maybe(((1 - hits, trip), (hits, answer)), answered=True)
 
     def first_prompt(self) -> Tokens:
         """What the user sends: the service's prompt, or its first model call's where not given."""

@@ -15,6 +15,7 @@ from designer.model.services import (
     Demand,
     Hedge,
     ModelCall,
+    Repeat,
     Retry,
     Series,
     Slo,
@@ -268,6 +269,25 @@ def test_a_cached_response_takes_the_network_alone() -> None:
     assert whole is not None
     assert every is not None
     assert cached == pytest.approx((whole + every) / 2, abs=0.05)
+
+
+def test_calls_from_the_users_pay_the_access_each_time() -> None:
+    """Ten model calls in a row are ten exchanges over an access of 12 ms."""
+    loop = answered(small(chat(workflow=Repeat(times=10, step=ModelCall()))))
+    once = answered(small(chat(workflow=ModelCall())))
+    for result, times in ((loop, 10), (once, 1)):
+        rows = [row.p50_ms for row in result.task_budget if row.segment == "access round trip"]
+        assert rows == [pytest.approx(times * 12.0)]
+    assert loop.task_ms.p50 == pytest.approx(10 * once.task_ms.p50, abs=0.02)  # type: ignore[operator]
+    assert loop.ttft_ms.p50 == pytest.approx(once.ttft_ms.p50, abs=0.02)
+
+
+def test_a_cached_response_without_a_waypoint_still_travels() -> None:
+    """The access, 80 km of fibre both ways and the devices on it; no GPU."""
+    hit = chat(workflow=ModelCall(), caching=Caching(response_hits=0.999))
+    seen = answered(small(hit)).ttft_ms.p50
+    fibre_ms = 2 * 80 * 1.468 / 299.792458
+    assert seen == pytest.approx(12 + fibre_ms + 2 * (0.01 + 0.05 + 0.0005), abs=0.05)
 
 
 # ---- nothing crashes ----------------------------------------------------------------------------

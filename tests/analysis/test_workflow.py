@@ -233,6 +233,61 @@ def test_access_knows_the_first_message() -> None:
     assert (access.first.source, access.first.target) == ("users", "gw")
 
 
+def _round_trips(part: Part, times: int = 1) -> int:
+    """Over the users' access medium, one after the other."""
+    match part:
+        case Access():
+            return times * part.exchanges
+        case Chain() | Fork():
+            return sum(_round_trips(each, times) for each in part.parts)
+        case Again():
+            return _round_trips(part.part, times * part.times)
+        case Tries() | Twice():
+            return _round_trips(part.part, times)
+        case _:
+            return 0
+
+
+_LOOK = Call(at="tool", reached="from_path")
+
+
+@pytest.mark.parametrize(
+    ("workflow", "expected"),
+    [
+        (None, 1),
+        (Call(at="gw"), 1),
+        (Series(steps=(Call(at="gw"), ModelCall(), ModelCall())), 1),
+        (Series(steps=(ModelCall(), ModelCall())), 2),
+        (Repeat(times=10, step=ModelCall()), 10),
+        (Repeat(times=10, step=ModelCall(), context_growth_tokens=9.0), 10),
+        (Repeat(times=10, step=Series(steps=(ModelCall(), _LOOK))), 20),
+        (Repeat(times=10, step=Series(steps=(Call(at="gw"), ModelCall()))), 1),
+        (Series(steps=(_LOOK, Call(at="gw"), ModelCall())), 2),
+        (Series(steps=(ModelCall(), _LOOK.replace(reached="from_model"))), 1),
+        (Retry(timeout_ms=9.0, step=ModelCall()), 1),
+    ],
+)
+def test_every_exchange_of_the_users_is_a_round_trip(workflow: Any, expected: int) -> None:
+    """Whatever leaves the users' node and comes back; what waits at a waypoint comes back once."""
+    made = _resolved(workflow, wire=Wire(handshakes=("tcp",)))
+    assert _round_trips(made.whole) == expected
+    shaking = [each for each in _all(made.whole, Access) if each.handshakes]
+    assert [each.handshakes for each in shaking] == [("tcp",)]
+    if workflow is None or isinstance(workflow, Repeat):
+        assert made.to_first_token is not None
+        assert _round_trips(made.to_first_token) == 1
+
+
+def test_a_cached_response_without_a_waypoint_comes_from_the_pool() -> None:
+    made = _resolved(None, caching=Caching(response_hits=0.4))
+    moved: dict[tuple[str, str], float] = {}
+    for leaf, many in leaves(made.whole):
+        if isinstance(leaf, Move):
+            key = leaf.source, leaf.target
+            moved[key] = moved.get(key, 0.0) + many
+    assert moved == {("users", "pool"): pytest.approx(1.0), ("pool", "users"): pytest.approx(1.0)}
+
+
 # ---- until the first token ----------------------------------------------------------------------
 
 MODEL = Generate("s", None, "d", Tokens(), Tokens(), 0.0, 0.0)
