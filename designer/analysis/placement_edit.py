@@ -39,8 +39,13 @@ def placement_patch(design: Design, placement: Placement) -> Patch:
         for key, each in sorted(design.deployments.items())
         if each.model in models and key not in names.values()
     ]
-    second = remove_items(topology, gone) if gone else ()
-    third = _steered(apply(topology, second).design, placement, names)
+    third = _steered(design, placement, names)
+    steered = {change.id for change in third}
+    second = [
+        change
+        for change in (remove_items(topology, gone) if gone else ())
+        if change.id not in steered or not change.field.startswith("steering")
+    ]
     return merge((first, second, third))
 
 

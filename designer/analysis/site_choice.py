@@ -2,7 +2,8 @@
 
 Replicas of a model are shared by all its services. Services that must survive the loss of a site
 are placed first, each site being lost in turn; the others then use what GPUs are left. Costs are
-GPU-hours of a month and a site's fixed cost.
+GPU-hours of a month and a site's fixed cost. The plan found is analysed in full; what it breaks is
+cut off and the solve repeats.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from designer.analysis.facility import FacilityProblem, Plan, solve
 from designer.analysis.objections import called
+from designer.analysis.placement_edit import placement_patch
 from designer.analysis.pools import Pools
-from designer.analysis.results import Placement
+from designer.analysis.results import PlacedReplicas, Placement
+from designer.analysis.site_checks import breaks_of, cut, doubts_of
 from designer.analysis.site_reasons import conflict_of, reasons_of
 from designer.analysis.site_rounds import (
     Cuts,
     Held,
+    Pair,
     Round,
     held_by,
     problem_of,
@@ -27,10 +33,16 @@ from designer.analysis.site_rounds import (
     staying,
 )
 from designer.analysis.site_trials import Runs, spots
-from designer.analysis.study import Study
+from designer.analysis.study import Study, network_study, with_services
+from designer.model.patch import apply
 from designer.model.services import Service
+from designer.model.topology import Topology
 
 TIME_LIMIT_S: Final = 20.0
+MOST_SOLVES: Final = 5
+"""A first one, and four with what was found to break cut off."""
+MOST_SAID: Final = 3
+PROVEN: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +76,86 @@ def place(study: Study) -> Placement:
         for survive, mine in ((True, surviving), (False, others))
         if mine
     ]
-    found = _together([_placement(study, each) for each in _solved(study, rounds, Cuts(), held)])
+    found = _holding(study, rounds, held, [each.id for each in placed])
     return found.model_copy(
         update={"message": " ".join(part for part in (found.message, message) if part)}
     )
+
+
+def _holding(
+    study: Study, rounds: Sequence[Round], held: Held, services: Sequence[str]
+) -> Placement:
+    """The cheapest plan that still holds when the design that it makes is analysed in full."""
+    cuts, said, bound = Cuts(), "", None
+    for _ in range(MOST_SOLVES):
+        solved = _solved(study, rounds, cuts, held)
+        if not all(each.plan.has_plan for each in solved):
+            break
+        rows = _rows(solved)
+        after = _analysed(study, rows)
+        bound = _bound(solved) if bound is None else bound
+        breaks = breaks_of(after, services)
+        if not breaks:
+            found = _proven(_together([_placement(study, each) for each in solved]), bound)
+            return found.model_copy(update={"message": doubts_of(after, services)})
+        said = "; ".join(dict.fromkeys(each.said for each in breaks[:MOST_SAID]))
+        tighter = cut(cuts, breaks, _loads(solved))
+        if tighter == cuts:
+            break
+        cuts = tighter
+    found = _together([_placement(study, each) for each in solved])
+    if not said:
+        return found
+    return Placement(
+        status="unknown",
+        reasons=tuple(each for each in found.reasons if each.outcome != "chosen"),
+        message=f"No plan was found that holds when it is analysed in full: {said}.",
+    )
+
+
+def _analysed(study: Study, rows: tuple[PlacedReplicas, ...]) -> Study:
+    """The study of the design with the plan accepted; the same where it changes nothing."""
+    patch = placement_patch(study.design, Placement(status="feasible", replicas=rows))
+    if not patch:
+        return study
+    after = apply(Topology(design=study.design), patch).design
+    return with_services(network_study(after, study.catalogue))
+
+
+def _rows(solved: Sequence[_Solved]) -> tuple[PlacedReplicas, ...]:
+    return tuple(row for each in solved for row in replicas_of(each.round, each.problem, each.plan))
+
+
+def _bound(solved: Sequence[_Solved]) -> float:
+    """What no plan is cheaper than, with or without cuts."""
+    return sum(
+        (each.plan.objective or 0.0) * (1.0 - (each.plan.proven_gap or 0.0)) for each in solved
+    )
+
+
+def _proven(found: Placement, bound: float) -> Placement:
+    """Against the bound of the first solve: cuts are measured, so that they prove nothing."""
+    cost = found.objective_usd_per_month
+    if found.status != "optimal" or cost is None or cost - bound <= PROVEN * max(cost, 1.0):
+        return found
+    return found.model_copy(update={"status": "feasible", "proven_gap": (cost - bound) / cost})
+
+
+def _loads(solved: Sequence[_Solved]) -> dict[Pair, float]:
+    """Load of the replicas that serve each pair, as share of what they are trusted to bear."""
+    found: dict[Pair, float] = {}
+    for each in solved:
+        for column, trial in enumerate(each.round.trials):
+            row = each.round.sites.index(trial.spot.site)
+            count = int(each.plan.replicas[row, column])
+            if not count:
+                continue
+            rates = each.plan.share_by_configuration[row, :, column] * each.problem.demand
+            able = each.problem.capacity[row, :, column]
+            users = [int(user) for user in np.flatnonzero(rates > 0)]
+            load = sum(float(rates[user] / able[user]) for user in users) / count
+            found.update({each.round.pair(user, column): load for user in users})
+    return found
 
 
 def _by_resilience(

@@ -126,3 +126,12 @@ def test_a_service_outside_the_plan_forgets_the_pools_that_go() -> None:
     after = _after(design, _plan(_row("other", 1)))
     assert "llama" not in after.deployments
     assert after.services["idle"].steering.targets == ()
+
+
+def test_a_plan_after_a_plan_moves_all() -> None:
+    first = _after(_two_pools(), _plan(_row("pool", 1)))
+    after = _after(first, _plan(_row("other", 1)))
+    (made,) = after.deployments.values()
+    steering = after.services["chat"].steering
+    assert (made.node, steering.targets) == ("other", (made.id,))
+    assert steering.placed == (PlacedShare(users="users", deployment=made.id, share=1.0),)

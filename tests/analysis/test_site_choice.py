@@ -326,3 +326,50 @@ def test_a_site_is_paid_once_and_its_power_is_one() -> None:
         groups = groups.set(key, group.replace(site=group.site.replace(fixed_usd_per_month=1000.0)))
     placement = place(_study(design.model_copy(update={"groups": groups})))
     assert placement.objective_usd_per_month == pytest.approx((2 + 3 + 2) * HOURS + 2000)
+
+
+def test_a_plan_that_fills_a_link_is_cut() -> None:
+    """100 tokens at 10 a second are more than 2 Mb/s: the cheap site behind them cannot serve."""
+    design = _two_sites(_asking(("one", 10.0), limit_ms=1e6), usd_a=4.0)
+    narrow = link("router", "gpus-b", length_km=20.0, capacity_gbps=0.002)
+    wide = place(_study(design))
+    assert [row.node for row in wide.replicas] == ["gpus-b"]
+    design = design.model_copy(update={"links": design.links.set(narrow.id, narrow)})
+    placement = place(_study(design))
+    assert [row.node for row in placement.replicas] == ["gpus-a"]
+    assert placement.status == "feasible"
+    # A GPU-hour is 4 USD rather than the 3 of the plan that was cut.
+    assert placement.proven_gap == pytest.approx(0.25)
+    study = _after(design, placement)
+    assert study.loads.offered_gbps.max() < 0.1
+    assert all(slo.value_ms is not None for slo in study.services[0].slo)
+    assert placement_patch(study.design, place(study)) == ()
+
+
+def test_where_no_plan_holds_it_is_said_what_breaks() -> None:
+    design = _two_sites(_asking(("one", 10.0), limit_ms=1e6))
+    links = design.links
+    for key in ("gpus-a", "gpus-b"):
+        narrow = link("router", key, length_km=20.0, capacity_gbps=0.002)
+        links = links.set(narrow.id, narrow)
+    placement = place(_study(design.model_copy(update={"links": links})))
+    assert placement.status == "unknown"
+    assert placement.replicas == ()
+    assert "asked for" in placement.message
+
+
+def test_what_holds_at_the_predicted_time_alone_is_said() -> None:
+    """Just above the predicted gap a verdict rests on the error of predictions."""
+
+    def limited(limit_ms: float) -> Design:
+        slo = Slo(metric="itl", percentile=50.0, limit_ms=limit_ms)
+        return _two_sites(_asking(("one", 1.0), slos=(slo,)))
+
+    generous = limited(1e6)
+    placement = place(_study(generous))
+    assert placement.message == ""
+    (slo,) = _after(generous, placement).services[0].slo
+    assert slo.value_ms is not None
+    tight = place(_study(limited(1.05 * slo.value_ms)))
+    assert tight.status == "optimal"
+    assert "ITL p50 of chat would be open" in tight.message
