@@ -8,6 +8,7 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -170,13 +171,24 @@ def _message(detail: ErrorDetails) -> str:
             words = str(context["expected_tags"]).replace("'", "").split(", ")
             return _unknown_word(f'"{context["tag"]}"', words)
         case "union_tag_not_found":
-            return f'this step does not say what it does; give it a "do": {", ".join(_STEPS)}'
-        case "model_type" | "dict_type" | "model_attributes_type":
-            return f"must be an object in braces, not {shown}; correct it"
+            return f"this step says no `do`; use one of {', '.join(_STEPS)}"
+        case "model_type" | "dict_type" | "model_attributes_type" | "dataclass_type":
+            return f"give an object in braces here, not {shown}"
         case "string_unicode":
             return "remove the broken characters"
         case "recursion_loop":
             return "it is nested too deeply; take levels out"
+        case "greater_than" | "greater_than_equal" | "less_than" | "less_than_equal" as kind:
+            return f"must be {_BOUNDS[kind]} {_bound(context)}, not {shown}; correct it"
+        case "string_pattern_mismatch":
+            wish = _PATTERNS.get(str(context["pattern"]), "is not written as it must be")
+            return f"{wish}, not {shown}; correct it"
+        case kind if kind in _WANTED:
+            return f"give {_WANTED[kind]} here, not {shown}"
+        case "string_too_long":
+            return f"use at most {context['max_length']:,} characters, not {shown}; shorten it"
+        case "speck":
+            return f"{detail['msg']}, not {shown}; correct it"
         case "duplicate_id" | "falling_percentiles" | "control_character" | "lone_surrogate":
             return detail["msg"]
         case "value_error":
@@ -184,6 +196,42 @@ def _message(detail: ErrorDetails) -> str:
         case _:
             wish = detail["msg"][:1].lower() + detail["msg"][1:]
             return f"{wish}, not {shown}; correct it"
+
+
+_BOUNDS: Final = MappingProxyType(
+    {
+        "greater_than": "more than",
+        "greater_than_equal": "at least",
+        "less_than": "less than",
+        "less_than_equal": "at most",
+    }
+)
+_WANTED: Final = MappingProxyType(
+    {
+        "float_type": "a number",
+        "int_type": "a whole number",
+        "int_from_float": "a whole number",
+        "string_type": "text in quotes",
+        "bool_type": "true or false",
+        "list_type": "a list in brackets",
+        "tuple_type": "a list in brackets",
+    }
+)
+_PATTERNS: Final = MappingProxyType(
+    {
+        r"^[A-Za-z0-9_.-]{1,64}$": "an id is 1 to 64 letters, digits, dots, dashes or underscores",
+        r"^\d{4}-\d{2}-\d{2}$": "a date is year-month-day as 2026-01-31",
+        r"^[A-Z]{3}$": "a currency is three capital letters as USD",
+        r"^[A-Z]{2}(-[A-Z0-9]{1,3})?$": "a jurisdiction is a code as DE or US-CA",
+        r"^[0-9a-f]{64}$": "a fingerprint is 64 digits and letters from 0 to f",
+    }
+)
+
+
+def _bound(context: dict[str, Any]) -> str:
+    """The limit in the shortest writing: 10000, 0.5, 1e15."""
+    limit = next(context[key] for key in ("gt", "ge", "lt", "le") if key in context)
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:.15g}".replace("e+", "e")
 
 
 def _unknown_word(shown: str, words: list[str]) -> str:

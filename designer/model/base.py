@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Self, TypeVar, get_args
 
 from immutables import Map
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -219,9 +220,22 @@ class _TextCheck:
 Id = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 Text = Annotated[str, Field(strict=True, max_length=10_000), _TextCheck()]
 Name = Annotated[str, Field(strict=True, max_length=500), _TextCheck()]
-Number = Annotated[float, Field(strict=True)]
-Positive = Annotated[float, Field(strict=True, gt=0)]
-NonNegative = Annotated[float, Field(strict=True, ge=0)]
+MOST: Final = 1e15
+"""No quantity of a network in its unit is larger; products of two stay far from overflow."""
+LEAST_POSITIVE: Final = 1e-12
+_LEAST_ABOVE_ZERO: Final = 1e-30
+"""Smaller than rounding leaves of a difference, and large enough to divide by."""
+
+
+def _no_speck(value: float) -> float:
+    if 0 < value < _LEAST_ABOVE_ZERO:
+        raise PydanticCustomError("speck", "must be 0 or at least 1e-30", {})
+    return value
+
+
+Number = Annotated[float, Field(strict=True, ge=-MOST, le=MOST)]
+Positive = Annotated[float, Field(strict=True, ge=LEAST_POSITIVE, le=MOST)]
+NonNegative = Annotated[float, Field(strict=True, ge=0, le=MOST), AfterValidator(_no_speck)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1, le=10_000_000)]

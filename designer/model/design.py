@@ -13,6 +13,7 @@ from designer.model.base import (
     Item,
     Name,
     NonNegative,
+    Number,
     OneOf,
     Positive,
     Share,
@@ -78,7 +79,7 @@ class Change(Frozen):
     target: Id
     field: Name = ""
     factor: NonNegative | None = None
-    value: float | None = None
+    value: Number | None = None
     out_of_service: Flag = False
 
 

@@ -54,7 +54,7 @@ class Deployment(Item):
     node: Id
     model: Id
     role: Annotated[str, OneOf(("serving", "prefill", "decode"))] = "serving"
-    replicas: Count = 1
+    replicas: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 1
     """Replicas in all, over every instance of the node."""
     tensor_parallel: Count = 1
     pipeline_parallel: Count = 1
@@ -99,7 +99,7 @@ class Burst(Frozen):
     """How many requests arrive together: one, always `mean`, or geometric with that mean."""
 
     kind: Annotated[str, OneOf(("single", "constant", "geometric"))] = "single"
-    mean: Annotated[float, Field(strict=True, ge=1)] = 1.0
+    mean: Annotated[float, Field(strict=True, ge=1, le=10_000)] = 1.0
 
 
 class Demand(Frozen):

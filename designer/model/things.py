@@ -48,7 +48,7 @@ class Site(Frozen):
     """Whether models may be hosted here."""
     power_kw: NonNegative | None = None
     space_u: Whole | None = None
-    power_usage_effectiveness: Annotated[float, Field(strict=True, ge=1)] | None = None
+    power_usage_effectiveness: Annotated[float, Field(strict=True, ge=1, le=1000)] | None = None
     energy_usd_per_kwh: NonNegative | None = None
     carbon_g_per_kwh: NonNegative | None = None
     fixed_usd_per_month: NonNegative | None = None

@@ -85,7 +85,7 @@ WRONG: dict[str, tuple[bytes, str, str]] = {
     "beyond the largest float": (node('"price_usd":1e999'), "design.nodes[a].price_usd", "finite"),
     "10,000 digits": (node(f'"count":{NINES}'), "line 1, column", "10,000 digits"),
     "10,000 digits below 0": (node(f'"count":-{NINES}'), "line 1, column", "10,001 digits"),
-    "100 digits": (node(f'"count":{"9" * 100}'), "design.nodes[a].count", "less than"),
+    "100 digits": (node(f'"count":{"9" * 100}'), "design.nodes[a].count", "at most 10,000,000"),
     "100,000 lists": (b"[" * 100_000, "", "nested too deeply"),
     "100,000 objects": (b'{"a":' * 100_000, "", "nested too deeply"),
     "100,000 levels that close": (
@@ -98,11 +98,20 @@ WRONG: dict[str, tuple[bytes, str, str]] = {
     "a workflow of 300 levels": (nested(300, *SERIES), "", "nested too deeply"),
     "a workflow of 300 branches": (nested(300, *BRANCH), "", "nested too deeply"),
     "a workflow of 5,000 levels": (nested(5000, *SERIES), "", "nested too deeply"),
-    "below 0": (node('"price_usd":-1'), "design.nodes[a].price_usd", "greater than or equal to 0"),
+    "below 0": (node('"price_usd":-1'), "design.nodes[a].price_usd", "at least 0"),
+    "a number past all measure": (
+        node('"price_usd":1e308'), "design.nodes[a].price_usd", "at most 1e15, not 1e+308"
+    ),
+    "a speck of a number": (
+        node('"price_usd":5e-324'), "design.nodes[a].price_usd", "0 or at least 1e-30"
+    ),
+    "a speck of a rate": (
+        node('"throughput_gbps":5e-324'), "design.nodes[a].throughput_gbps", "at least 1e-12"
+    ),
     "a number in words": (node('"price_usd":"10"'), "design.nodes[a].price_usd", '"10"'),
     "a number that is true": (node('"price_usd":true'), "design.nodes[a].price_usd", "true"),
-    "a count of a half": (node('"count":1.5'), "design.nodes[a].count", "integer"),
-    "a name that is a number": (node('"name":5'), "design.nodes[a].name", "string"),
+    "a count of a half": (node('"count":1.5'), "design.nodes[a].count", "a whole number"),
+    "a name that is a number": (node('"name":5'), "design.nodes[a].name", "text in quotes"),
     "too much text": (node(f'"name":"{"x" * 501}"'), "design.nodes[a].name", "500"),
     "a control character": (node('"name":"\\u0007"'), "design.nodes[a].name", "control"),
     "half a character": (node('"name":"\\ud800"'), "design.nodes[a].name", "broken"),
@@ -115,7 +124,7 @@ WRONG: dict[str, tuple[bytes, str, str]] = {
     "no kind": (designed('{"nodes":[{"id":"a"}]}'), "design.nodes[a].kind", "missing"),
     "no id": (designed('{"nodes":[{"kind":"leaf"}]}'), "design.nodes[0].id", "missing"),
     "an id with a blank": (
-        designed('{"nodes":[{"id":"a b","kind":"leaf"}]}'), "design.nodes[a b].id", "pattern"
+        designed('{"nodes":[{"id":"a b","kind":"leaf"}]}'), "design.nodes[a b].id", "64 letters"
     ),
     "an id twice": (
         designed('{"nodes":[{"id":"a","kind":"leaf"},{"id":"a","kind":"leaf"}]}'),
@@ -139,11 +148,11 @@ WRONG: dict[str, tuple[bytes, str, str]] = {
         f'{HEAD},"layout":{{"boxes":[null]}}}}'.encode(), "layout.boxes[0]", "object in braces"
     ),
     "an unknown step": (workflow('{"do":"dance"}'), "design.services[s1].workflow", "series"),
-    "a step that does not say": (workflow("{}"), "design.services[s1].workflow", '"do"'),
+    "a step that does not say": (workflow("{}"), "design.services[s1].workflow", "`do`"),
     "a wrong step inside": (
         workflow('{"do":"series","steps":[{"do":"repeat","times":0,"step":{"do":"model"}}]}'),
         "design.services[s1].workflow.steps[0].times",
-        "greater",
+        "at least 1",
     ),
     "a day of two hours": (
         designed('{"services":[{"id":"s","demands":[{"users":"u","requests_per_s":1,"day":[1,2]}]}]}'),
