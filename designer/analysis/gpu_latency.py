@@ -25,6 +25,8 @@ from designer.model.things import Node
 from designer.model.units import number
 
 SOURCE: Final = "step-level batching model"
+DECODE: Final = "decode"
+"""The segment after the first token."""
 
 
 def generated(
@@ -76,7 +78,7 @@ def _samples(names: Names, part: Generate, answer: PoolAnswer, mine: Ints, node:
     handling_ms = 1000 * replica.constants.request_s
     rows = {"GPU queue": wait, "prefill": first - wait - handling_ms}
     if not part.first_token_only:
-        rows["decode"] = last - first
+        rows[DECODE] = last - first
     total = (first if part.first_token_only else last) - handling_ms
     calibrated = replica.is_calibrated
     kind: FactKind = "derived" if calibrated else "guessed"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from designer.analysis.results import ServiceResult, SloResult
+from designer.analysis.verdict import Band
 from designer.model.design import Design, Settings
 from designer.model.services import (
     Branch,
@@ -24,6 +25,7 @@ from designer.model.services import (
 from designer.model.things import Node, ServiceTime
 from tests.analysis.worked import (
     answered,
+    catalogue,
     chat,
     constant_ms,
     deployment,
@@ -118,7 +120,11 @@ def test_probability_against_numeric_integration(times: float) -> None:
 
 
 def test_the_engine_names_the_band() -> None:
-    """TPOT and task time err as gaps do: vLLM's 95 % point of ITL is 1.36."""
+    """TPOT and decoding err as gaps do: vLLM's 95 % point of ITL is 1.36; the rest as TTFT does.
+
+    The chance of a task is that of fixed + early x TTFT's factor + decode x ITL's <= limit, by a
+    fine sum over both bands.
+    """
     design = small(
         chat(output_tokens=Tokens(mean=100.0), slos=(_slo(1e5, "task"), _slo(1e4, "tpot"))),
         deployments=table(deployment(engine="vllm")),
@@ -135,7 +141,31 @@ def test_the_engine_names_the_band() -> None:
             deployments=table(deployment(engine="vllm")),
         )
     )
-    assert _only(judged).probability == pytest.approx(0.95, abs=0.01)
+    decode_ms = sum(row.p95_ms or 0.0 for row in plain.task_budget if row.segment == "decode")
+    row = catalogue().error_band("vllm")
+    fine = (np.arange(1000) + 0.5) / 1000
+    ttft, itl = (
+        np.array([Band.through(band).quantile(level) for level in fine])
+        for band in (row.ttft, row.itl)
+    )
+    total = np.add.outer((gpu_ms - decode_ms) * ttft, decode_ms * itl)
+    expected = float((total <= limit_ms - (plain.task_ms.p95 - gpu_ms)).mean())
+    assert _only(judged).probability == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("limit_ms", [700.0, 1000.0, 1300.0, 3000.0])
+@pytest.mark.parametrize("output", [1.0, 40.0])
+def test_a_task_is_never_likelier_than_its_first_token(limit_ms: float, output: float) -> None:
+    slos = (_slo(limit_ms), _slo(limit_ms, "task"))
+    service = chat(
+        prompt_tokens=Tokens(mean=20_000.0), output_tokens=Tokens(mean=output), slos=slos
+    )
+    first, task = (slo.probability for slo in answered(small(service)).slo)
+    assert first is not None
+    assert task is not None
+    assert task <= first
+    if output == 1.0:
+        assert task == first
 
 
 def test_unknown_on_the_way_is_at_least_and_never_met() -> None:
