@@ -77,5 +77,7 @@ PERCENTILES: Final = (50.0, 95.0, 99.0)
 
 
 def tier_of(kind: str, override: str | None = None) -> str:
-    """The tier of a node: its kind's, unless overridden; an unknown kind stands in Services."""
-    return override or TIER_OF_KIND.get(kind, "services")
+    """The tier of a node: its kind's, unless overridden; what is unknown stands in Services."""
+    if override is None:
+        return TIER_OF_KIND.get(kind, "services")
+    return override if override in TIERS else "services"
