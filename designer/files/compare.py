@@ -149,7 +149,9 @@ _Address = tuple[str, str, str]
 def merge(base: Topology, ours: Topology, theirs: Topology) -> Merged:
     """Ours with what theirs changed since the base, except where both cannot hold.
 
-    On a clash ours stays. The result fits together if ours does.
+    On a clash ours stays. The result fits together if ours does. It is of the newest minor version
+    of the three; fields of such a version on the file, the design and the layout are ours, and
+    theirs where ours has none of that name.
     """
     here = _by_thing(differences(base, ours))
     clashes: list[Clash] = []
@@ -169,7 +171,17 @@ def merge(base: Topology, ours: Topology, theirs: Topology) -> Merged:
             left_out = tuple(wanted.pop(address))
             clashes.append(Clash(*address[:2], kept, left_out, reason))
     clashes.sort(key=lambda clash: (clash.collection, clash.id, clash.left_out[0].field))
-    return Merged(topology, taken, tuple(clashes))
+    return Merged(_of_newest_minor(topology, theirs), taken, tuple(clashes))
+
+
+def _of_newest_minor(ours: Topology, theirs: Topology) -> Topology:
+    """Ours with the unknown fields of theirs, in the version that either needs to be read again."""
+    update = {
+        "minor": max(ours.minor, theirs.minor),
+        "design": ours.design.with_unknown_of(theirs.design),
+        "layout": ours.layout.with_unknown_of(theirs.layout),
+    }
+    return ours.model_copy(update=update).with_unknown_of(theirs)
 
 
 def _by_thing(patch: Patch) -> dict[_Thing, list[Change]]:

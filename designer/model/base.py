@@ -80,6 +80,15 @@ class Frozen(BaseModel):
         made._unknown_json = self._unknown_json
         return made
 
+    def with_unknown_of(self, other: Self) -> Self:
+        """A copy that also has the unknown fields of another, where it has none of that name."""
+        if other._unknown_json in ("", self._unknown_json):
+            return self
+        unknown = json.loads(other._unknown_json) | json.loads(self._unknown_json or "{}")
+        made = self.model_copy()
+        made._unknown_json = json.dumps(unknown, sort_keys=True, ensure_ascii=False)
+        return made
+
 
 class _MapSchema:
     """Lets pydantic read a JSON object into an `immutables.Map` and write it sorted by key."""

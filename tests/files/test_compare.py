@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from immutables import Map
 
 from designer.files.compare import Merged, differences, merge
+from designer.files.format import dumps, loads
 from designer.files.wording import describe
 from designer.model.base import NEWER_MINOR, Percentiles, Provenance
 from designer.model.design import Design, TitleBlock
@@ -334,3 +335,34 @@ def test_every_change_has_words(one: random.Random, two: random.Random) -> None:
         assert line
         assert "\n" not in line
         assert not line.endswith(".")
+
+
+def of_minor(minor: int, unknown: str, design: str = "", layout: str = "") -> Topology:
+    text = (
+        f'{{"format":"promptpath","version":1,"minor":{minor},{unknown}'
+        f'"design":{{"groups":[]{design}}},"layout":{{"boxes":[]{layout}}}}}'
+    )
+    return loads(text.encode(), "x").topology
+
+
+def test_a_merge_keeps_what_newer_minor_versions_put_on_file_design_and_layout() -> None:
+    base = of_minor(0, "")
+    ours = of_minor(1, '"who":"us",', ',"weather":"wet"')
+    theirs = of_minor(
+        2, '"who":"them","when":3,', ',"weather":"dry","soil":[1]', ',"paper":{"a":4}'
+    )
+    merged = merge(base, ours, theirs).topology
+    again = loads(dumps(merged), "x").topology
+    assert again == merged
+    written = again.model_dump(mode="json", exclude_defaults=True)
+    assert written == {
+        "minor": 2, "who": "us", "when": 3,
+        "design": {"weather": "wet", "soil": [1]}, "layout": {"paper": {"a": 4}},
+    }  # fmt: skip
+
+
+def test_things_of_a_newer_minor_version_make_the_merged_file_one() -> None:
+    theirs = of_minor(3, "", ',"nodes":[{"id":"n","kind":"quantum_box","spin":1}]')
+    merged = merge(of_minor(0, ""), of_minor(0, ""), theirs).topology
+    assert merged.minor == 3
+    assert loads(dumps(merged), "x").topology == theirs
