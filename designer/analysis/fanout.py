@@ -1,18 +1,19 @@
 """What hashing costs where a flow has several equal next hops: the worst flow's share.
 
-A fan-out is a vertex and the edges over which it spreads one flow. F connections on U equal edges
-give the worst one (F/U)/max-load of what ideal spraying gives it (MODEL section 2).
+A fan-out is a vertex and the cables over which it spreads one flow, members of a bundle each for
+itself. F connections on U equal cables give the worst one (F/U)/max-load of what ideal spraying
+gives it (MODEL section 2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from designer.analysis.bandwidth import Flows
+from designer.analysis.bandwidth import SPREAD, BalancingOf, Flows
 from designer.graph.arrays import Arrays, Floats, Ints
 from designer.graph.fabric_patterns import hashing
 from designer.graph.shares import usage
@@ -22,9 +23,6 @@ ADAPTIVE_SHARE: Final = 0.95
 
 MOST_HASHED: Final = 4096
 """Above so many flows a fan-out, collisions even out and the exact distribution is not needed."""
-
-BalancingOf = Callable[[int], str]
-"""How the node of a vertex spreads flows: hash, flowlet, adaptive or spraying."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +45,13 @@ def fan_outs(arrays: Arrays, flows: Flows, balancing: BalancingOf) -> FanOuts:
     routes, net = flows.routes, arrays.network
     made = FanOuts(np.ones(len(routes.edge)), np.full(len(routes.edge), np.inf))
     tail = net.tail[routes.edge]
-    some = np.flatnonzero((routes.share < 1.0) & net.transit[tail])
+    members = arrays.members[routes.edge]
+    some = np.flatnonzero(((routes.share < 1.0) | (members > 1)) & net.transit[tail])
     if not len(some):
         return made
     owner = np.repeat(np.arange(len(flows.stream)), np.diff(routes.indptr))[some]
-    _, fan, size = np.unique(
-        owner * arrays.network.n + tail[some], return_inverse=True, return_counts=True
-    )
+    _, fan = np.unique(owner * net.n + tail[some], return_inverse=True)
+    size = np.rint(np.bincount(fan, members[some])).astype(np.int64)
     edge = routes.edge[some]
     crossing = usage(arrays.edges, routes.indptr, routes.edge, routes.share, flows.weight)
     connections = np.maximum(np.rint(np.bincount(fan, crossing[edge])), 1.0)
@@ -65,6 +63,25 @@ def fan_outs(arrays: Arrays, flows: Flows, balancing: BalancingOf) -> FanOuts:
     made.efficiency[some] = share[fan]
     made.worst_gbps[some] = np.where(size > 1, share * room / connections, np.inf)[fan]
     return made
+
+
+def unequal_hops(arrays: Arrays, flows: Flows) -> Mapping[str, tuple[float, ...]]:
+    """Nodes that send one flow over edges of unequal capacity alike, and these capacities, Gb/s."""
+    routes = flows.routes
+    owner = np.repeat(np.arange(len(flows.stream)), np.diff(routes.indptr))
+    tail, capacity = arrays.network.tail[routes.edge], arrays.capacity_gbps[routes.edge]
+    some = np.flatnonzero((routes.share < 1.0) & ~np.isnan(capacity))
+    if not len(some):
+        return {}
+    _, fan = np.unique(owner[some] * arrays.network.n + tail[some], return_inverse=True)
+    least, most = np.full(fan.max() + 1, np.inf), np.zeros(fan.max() + 1)
+    np.minimum.at(least, fan, capacity[some])
+    np.maximum.at(most, fan, capacity[some])
+    found: dict[str, set[float]] = {}
+    for at in np.flatnonzero(least[fan] < most[fan]).tolist():
+        entry = int(some[at])
+        found.setdefault(arrays.node_of(int(tail[entry])), set()).add(float(capacity[entry]))
+    return {key: tuple(sorted(values)) for key, values in found.items()}
 
 
 def _rounded(connections: Floats) -> Ints:
@@ -85,7 +102,7 @@ def _shares(vertex: Ints, connections: Ints, size: Ints, balancing: BalancingOf)
 
 
 def _share(how: str, connections: int, edges: int) -> float:
-    if how in ("adaptive", "spraying"):
+    if how in SPREAD:
         return ADAPTIVE_SHARE
     if connections == 1 or connections > MOST_HASHED:
         return 1.0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from designer.analysis.classes import ClassRule
 from designer.analysis.facts import Ledger
 from designer.analysis.overhead import AddressFamily, UnknownEncapsulation, goodput_share
+from designer.graph.arrays import Floats
 from designer.model.catalog import Catalogue
 from designer.model.design import Design
 
@@ -15,7 +18,7 @@ LOSSLESS_TRANSPORT = "rocev2"
 
 
 class Headers:
-    """Answers goodput shares; a path counts with the encapsulations of its heaviest link."""
+    """Answers goodput shares of links; a path counts with its heaviest link."""
 
     def __init__(self, design: Design, catalogue: Catalogue, ledger: Ledger) -> None:
         self.design = design
@@ -25,9 +28,23 @@ class Headers:
 
     def goodput(self, payload_bytes: float, links: Iterable[str], rule: ClassRule) -> float:
         """Payload share of the bits on the wire, 0 to 1."""
-        transport = LOSSLESS_TRANSPORT if rule.lossless else TRANSPORT
         lists = {self.design.links[key].encapsulations for key in links} or {()}
-        return min(self._share(payload_bytes, words, transport) for words in lists)
+        return min(self._share(payload_bytes, words, _transport(rule)) for words in lists)
+
+    def weights(
+        self, sizes: Sequence[tuple[float, ClassRule, float]], links: Sequence[str]
+    ) -> Floats:
+        """(sizes, links) bits on each link for one bit on the heaviest link of a path.
+
+        sizes: payload of a packet, the class, and the goodput on that heaviest link.
+        """
+        made = np.empty((len(sizes), len(links)))
+        words = [self.design.links[key].encapsulations for key in links]
+        places = {each: [k for k, word in enumerate(words) if word == each] for each in set(words)}
+        for row, (payload, rule, heaviest) in zip(made, sizes, strict=True):
+            for each, where in places.items():
+                row[where] = heaviest / self._share(payload, each, _transport(rule))
+        return made
 
     def _share(self, payload_bytes: float, words: tuple[str, ...], transport: str) -> float:
         key = (payload_bytes, words, transport)
@@ -47,3 +64,7 @@ class Headers:
                 reason = f"{error}; its bytes are left out"
                 self.ledger.note(word, "encapsulations", word, "unknown", reason)
         return goodput_share(payload_bytes, known, transport, family, table)
+
+
+def _transport(rule: ClassRule) -> str:
+    return LOSSLESS_TRANSPORT if rule.lossless else TRANSPORT

@@ -66,8 +66,9 @@ def _link_row(
     by_class = {
         cls: float(load[edge]) for cls, load in study.loads.by_class.items() if load[edge] > 0
     }
-    if net.background_gbps[edge] > 0:
-        by_class["background"] = by_class.get("background", 0.0) + float(net.background_gbps[edge])
+    background = float(study.loads.background_gbps[edge])
+    if background > 0:
+        by_class["background"] = by_class.get("background", 0.0) + background
     known = not np.isnan(capacity)
     delay = float(net.one_way_ms[edge])
     ends = (link.a, link.b) if direction == "a_to_b" else (link.b, link.a)

@@ -24,6 +24,7 @@ from designer.analysis.demand import (
 )
 from designer.analysis.elements import Elements
 from designer.analysis.facts import Ledger
+from designer.analysis.fanout import unequal_hops
 from designer.analysis.gpu_price import gpu_hour
 from designer.analysis.headers import Headers
 from designer.analysis.oversubscription import oversubscription
@@ -43,7 +44,6 @@ from designer.graph.paths import PathFinder
 from designer.model.catalog import Catalogue
 from designer.model.design import Design
 from designer.model.services import Service, Tokens
-
 
 _UNKNOWN_MS: Final = 1e6
 """What an unknown delay counts as where ways are put in order: longer than any way on Earth."""
@@ -158,13 +158,22 @@ def _network(
         paths = finder.paths(source, target)
         return paths[0].links if paths else ()
 
+    def balancing(vertex: int) -> str:
+        return design.nodes[net.node_of(vertex)].balancing or design.settings.balancing
+
     goodput = [
         headers.goodput(
             each.payload_bytes, drawn(each.source, each.target), rules[each.traffic_class]
         )
         for each in traffic
     ]
-    flows = flows_of(net, traffic, goodput, finder.down)
+    sizes = [
+        (each.payload_bytes, rules[each.traffic_class], share_of)
+        for each, share_of in zip(traffic, goodput, strict=True)
+    ]
+    wire = headers.weights(sizes, net.expansion.link_ids)
+    flows = flows_of(net, traffic, goodput, wire, balancing, finder.down)
+    _note_unequal(net, flows, headers.ledger)
     shared = share(net, flows, traffic, rules)
     rows = waterfalls(
         net,
@@ -173,7 +182,7 @@ def _network(
         traffic,
         goodput,
         rules,
-        lambda vertex: design.nodes[net.node_of(vertex)].balancing or design.settings.balancing,
+        balancing,
         {key: link.name or key for key, link in design.links.items()},
         drawn,
     )
@@ -188,6 +197,19 @@ def _network(
         ),
         rows,
     )
+
+
+def _note_unequal(net: Arrays, flows: Flows, ledger: Ledger) -> None:
+    """Says where one flow is sent in equal parts over edges of unequal capacity."""
+    for node, capacities in unequal_hops(net, flows).items():
+        ledger.note(
+            node,
+            "equal_cost_gbps",
+            " and ".join(f"{gbps:g}" for gbps in capacities),
+            "guessed",
+            "equal-cost next hops of unequal capacity get equal parts, so the smallest holds all "
+            "back and the others stay partly idle; give the links metrics by their capacity",
+        )
 
 
 def _distance(finder: PathFinder) -> Distance:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from designer.analysis.bandwidth import Flows, LinkLoads
+from designer.analysis.bandwidth import Flows, LinkLoads, backdrop
 from designer.analysis.classes import ClassRule
 from designer.analysis.demand import Stream
 from designer.analysis.elements import Elements
@@ -110,7 +110,7 @@ class Transit:
         threshold_kb = rule.ecn_threshold_kb or node.ecn_threshold_kb
         gbps = float(self.traffic.loads.by_class[cls][edge])
         if cls == "background":
-            gbps += float(self.arrays.background_gbps[edge])
+            gbps += float(self.traffic.loads.background_gbps[edge])
         return ClassLoad(
             gbps / int(self.arrays.members[edge]),
             ((rule.packet_bytes, 1.0),),
@@ -184,20 +184,19 @@ class Transit:
         """
         least, tightest = np.inf, hops[0].link
         for hop in hops:
-            offer = self._offer(hop.edge, cls)
+            rule = self.traffic.rules[cls]
+            goodput = self.headers.goodput(SEGMENT_BYTES, (hop.link,), rule)
+            offer = self._offer(hop.edge, cls) * goodput
             if np.isnan(offer):
                 return None, hop.link
             if offer < least:
                 least, tightest = offer, hop.link
-        goodput = self.headers.goodput(
-            SEGMENT_BYTES, (hop.link for hop in hops), self.traffic.rules[cls]
-        )
-        return float(least) * goodput, tightest
+        return float(least), tightest
 
     def _offer(self, edge: int, cls: str) -> float:
         rules, capacity = self.traffic.rules, float(self.arrays.capacity_gbps[edge])
         own = rules[cls].priority
-        taken = float(self.arrays.background_gbps[edge]) if own >= _background(rules) else 0.0
+        taken = float(self.arrays.background_gbps[edge]) if own >= backdrop(rules) else 0.0
         others = 0.0
         for key, rule in rules.items():
             if rule.priority > own:
@@ -226,10 +225,6 @@ class Transit:
         if "fabric" in tiers or not inner:
             return "fabric"
         return max(inner, key=TIERS.index)
-
-
-def _background(rules: Mapping[str, ClassRule]) -> int:
-    return rules["background"].priority if "background" in rules else 0
 
 
 def elastic_flows(

@@ -1,8 +1,11 @@
 """What a port gives, step by step, for each flow; the last step is the effective bandwidth.
 
 1 port speed; 2 less protocol overhead; 3 less load-balancing loss; 4 less oversubscription and
-contention (max-min); 5 less background (MODEL section 2). The figures of a flow are those of one
-instance of its source, towards all its targets, and of the instance that gets least.
+contention (max-min); 5 less background (MODEL section 2). Balancing is hashing over next hops and
+members of bundles, and that a connection is no faster than the member that it rides. Background is
+traffic of the class background: more urgent classes lose nothing in step 5. The figures of a flow
+are those of one instance of its source, towards all its targets, and of the instance that gets
+least.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.analysis.bandwidth import Flows, Shares
+from designer.analysis.bandwidth import BalancingOf, Flows, Shares, backdrop
 from designer.analysis.classes import ClassRule
 from designer.analysis.demand import Stream
-from designer.analysis.fanout import BalancingOf, FanOuts, fan_outs
+from designer.analysis.fanout import FanOuts, fan_outs
 from designer.analysis.results import FlowResult
 from designer.graph.arrays import Arrays, Flags, Floats, Ints
 from designer.graph.shares import usage
@@ -126,21 +129,25 @@ def _steps(
 ) -> _Steps:
     groups = len(ways.stream)
     capacity = arrays.capacity_gbps[ways.edge]
-    port: Floats = np.bincount(ways.pair_group, np.where(ways.port, capacity, 0.0), groups).astype(
-        np.float64
-    )
     payload = np.array(goodput, dtype=float)[ways.stream]
-    overhead = port * payload
+    wire, allowed = _by_pair(flows, ways)
+    ports = np.where(ways.port, capacity, 0.0)
+    port: Floats = np.bincount(ways.pair_group, ports, groups).astype(np.float64)
+    overhead = np.bincount(ways.pair_group, ports / wire, groups) * payload
     fans = fan_outs(arrays, flows, balancing)
     efficiency, spread = _spread(fans, flows, ways, port)
     urgency = np.array([rules[each.traffic_class].priority for each in streams], dtype=np.int64)
+    yields = (urgency >= backdrop(rules))[ways.stream][ways.pair_group]
+    background = np.where(yields, arrays.background_gbps[ways.edge], 0.0)
     offers = []
-    for rates, background in ((shares.without_background_gbps, 0.0), (shares.rates_gbps, 1.0)):
+    for rates, busy in ((shares.without_background_gbps, 0.0), (shares.rates_gbps, background)):
         taken = _taken(arrays, flows, rates, urgency, ways)
-        free = capacity - taken - background * arrays.background_gbps[ways.edge]
-        offers.append(_offers(flows, rates, ways, free) * efficiency * payload[ways.pair_group])
+        offered = _offers(flows, rates, ways, capacity - taken - busy, allowed)
+        offers.append(offered * efficiency * payload[ways.pair_group])
+    ridden = _offers(flows, shares.without_background_gbps, ways, np.inf, allowed)
     known = ~np.isnan(_least(ways, capacity))
-    balanced = np.where(known, overhead * _least(ways, spread), np.nan)
+    balanced = np.minimum(overhead * _least(ways, spread), _least(ways, ridden) * payload)
+    balanced = np.where(known, balanced, np.nan)
     contended = np.minimum(balanced, _least(ways, offers[0]))
     effective = np.minimum(contended, _least(ways, offers[1]))
     held = np.minimum(offers[1], overhead[ways.pair_group] * spread)
@@ -186,17 +193,27 @@ def _taken(arrays: Arrays, flows: Flows, rates: Floats, urgency: Ints, ways: _Wa
     got = np.nan_to_num(rates, nan=0.0)
     for priority in np.unique(own):
         chosen = np.where((urgency <= priority)[flows.stream], got, 0.0)
-        used = usage(arrays.edges, routes.indptr, routes.edge, routes.share, chosen)
+        used = usage(arrays.edges, routes.indptr, routes.edge, flows.load_share, chosen)
         mine = own == priority
         taken[mine] = used[ways.edge[mine]]
     return taken
 
 
-def _offers(flows: Flows, rates: Floats, ways: _Ways, free: Floats) -> Floats:
+def _by_pair(flows: Flows, ways: _Ways) -> tuple[Floats, Floats]:
+    """(pairs,) bits there for one on the heaviest link, and Gb/s that its connections can carry."""
+    wire = np.ones(len(ways.edge))
+    wire[ways.entry_pair] = flows.wire
+    carried = flows.most_gbps * flows.load_share
+    return wire, np.bincount(ways.entry_pair, carried, len(ways.edge)).astype(np.float64)
+
+
+def _offers(
+    flows: Flows, rates: Floats, ways: _Ways, free: Floats | float, allowed: Floats
+) -> Floats:
     """(pairs,) Gb/s of the whole group until the edge is full; one of no rate spreads evenly.
 
     free: (pairs,) what is left of the edge beside the group's own and all that it must not push
-    aside.
+    aside. allowed: (pairs,) what the group's connections can carry there.
     """
     groups = len(ways.stream)
     rate = np.nan_to_num(rates, nan=0.0)
@@ -205,12 +222,13 @@ def _offers(flows: Flows, rates: Floats, ways: _Ways, free: Floats) -> Floats:
     has_rate[ways.flow] = total[ways.group] > 0
     unit = np.where(has_rate, rate, 1.0)
     whole = np.where(total > 0, total, ways.size)[ways.pair_group]
-    entries = np.repeat(unit, np.diff(flows.routes.indptr)) * flows.routes.share
+    entries = np.repeat(unit, np.diff(flows.routes.indptr)) * flows.load_share
     used = np.bincount(ways.entry_pair, entries, len(ways.edge))
     held = np.where(total[ways.pair_group] > 0, used, 0.0)
+    room = np.minimum(np.maximum(free + held, 0.0), allowed)
     with np.errstate(divide="ignore"):
         # Where none of the group's rate goes, the edge does not hold it back.
-        return np.where(used > 0, whole * np.maximum(free + held, 0.0) / used, np.inf)
+        return np.where(used > 0, whole * room / used, np.inf)
 
 
 def _least(ways: _Ways, by_pair: Floats) -> Floats:

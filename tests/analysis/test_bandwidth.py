@@ -229,3 +229,13 @@ def test_a_streamed_token_of_100_bytes_weighs_212_on_the_wire():
     # 100 + TLS record 22 + TCP with time stamps 32 + IPv4 20 + Ethernet 38, 10,000 times a second.
     found = study(small(more=(chat("u", 1000.0),)))
     assert load_of(found, "u-l", "b_to_a") == pytest.approx({"interactive": 212 * 8 * 1e4 / 1e9})
+
+
+def test_a_tunnel_adds_its_headers_to_its_own_link_alone():
+    made = design(
+        *nodes("server", "a", "b"), *nodes("leaf", "r"), inelastic("gold", 0), link("a-r", 100.0),
+        link("r-b", 100.0, encapsulations=("vxlan",)), flow("a-b", 10.0, traffic_class="gold"),
+    )  # fmt: skip
+    found = study(made)
+    assert load_of(found, "a-r") == pytest.approx({"gold": 10 / 1448 * (1448 + 112)})
+    assert load_of(found, "r-b") == pytest.approx({"gold": 10 / 1448 * (1448 + 112 + 50)})

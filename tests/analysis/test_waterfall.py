@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from designer.analysis.fanout import ADAPTIVE_SHARE
 from designer.graph.shares import usage
-from tests.analysis.small import design, elastic, flow, goodput, inelastic, link, nodes, row, study
+from tests.analysis.small import (
+    design,
+    elastic,
+    flow,
+    goodput,
+    inelastic,
+    link,
+    nodes,
+    row,
+    study,
+    table,
+)
 
 G = goodput()
 
@@ -198,6 +209,74 @@ def test_the_instance_that_gets_least_is_shown():
     assert row(found, "h-t").effective_gbps == pytest.approx(50 * G)
 
 
+def bundle(members, connections, how="hash"):
+    """Hosts h and t on switches l and m, and `members` cables of 100 in each of the bundles."""
+    made = design(
+        *nodes("server", "h", "t"), *nodes("leaf", "l", "m"),
+        *(link(ends, 100.0, members=members) for ends in ("h-l", "l-m", "m-t")),
+        flow("h-t", flows=connections),
+    )  # fmt: skip
+    return row(study(made.replace(settings=made.settings.replace(balancing=how))), "h-t")
+
+
+@pytest.mark.parametrize("how", ["hash", "flowlet", "adaptive"])
+def test_one_connection_rides_one_member_of_a_bundle(how):
+    assert bundle(2, 1, how).port_gbps == 200.0
+    assert bundle(2, 1, how).effective_gbps == pytest.approx(100 * G)
+
+
+def test_eight_connections_on_a_bundle_of_eight_collide_as_on_eight_links():
+    # 8/8 of MODEL section 2: .410 of 800.
+    assert bundle(8, 8).effective_gbps == pytest.approx(800 * G * 0.410, rel=0.01)
+
+
+def test_spraying_uses_all_members():
+    assert bundle(2, 1, "spraying").effective_gbps == pytest.approx(200 * G * ADAPTIVE_SHARE)
+
+
+def test_background_takes_nothing_from_more_urgent_classes():
+    # Background is served last: gold may have all 100, bronze of the same priority what is left.
+    for priority, left in ((1, 100.0), (6, 70.0)):
+        made = design(
+            *nodes("server", "h", "t"), *nodes("leaf", "l"), link("h-l", 400.0),
+            link("l-t", 100.0, background_gbps=30.0), elastic("some", priority),
+            flow("h-t", traffic_class="some"),
+        )  # fmt: skip
+        found = study(made)
+        assert row(found, "h-t").after_contention_gbps == pytest.approx(100 * G)
+        assert row(found, "h-t").effective_gbps == pytest.approx(left * G)
+        (trip,) = found.transit.trips("h", "t", "some")
+        # One more flow shares with the one that is there.
+        assert trip.transfer_gbps == pytest.approx(left / 2 * G)
+        assert found.loads.total_gbps.max() == pytest.approx(100.0)
+
+
+def test_a_port_loses_its_own_headers_and_not_those_of_a_tunnel_on_the_way():
+    # VXLAN's 50 bytes are carried by a link that has room for them.
+    made = design(
+        *nodes("server", "h", "t"), *nodes("leaf", "l", "m"), link("h-l", 100.0),
+        link("l-m", 400.0, encapsulations=("vxlan",)), link("m-t", 100.0), flow("h-t"),
+    )  # fmt: skip
+    assert bars(row(study(made), "h-t")) == pytest.approx((100.0, *[100 * G] * 4))
+    tight = made.replace(links=made.links.set("l-m", made.links["l-m"].replace(capacity_gbps=50.0)))
+    tunnel = 1448 / (1448 + 112 + 50)
+    assert row(study(tight), "h-t").effective_gbps == pytest.approx(50 * tunnel)
+    assert row(study(tight), "h-t").bottleneck == "l-m"
+
+
+def test_equal_cost_hops_of_unequal_capacity_are_said():
+    made = design(
+        *nodes("server", "h", "t"), *nodes("leaf", "l", "m"), link("h-l", 400.0),
+        link("l-m", 100.0, id="x"), link("l-m", 40.0, id="y"), link("m-t", 400.0),
+        flow("h-t", flows=10_000),
+    )  # fmt: skip
+    found = study(made)
+    # Halves: the smaller one is full at 40, so the larger carries 40 as well.
+    assert row(found, "h-t").effective_gbps == pytest.approx(80 * G)
+    (line,) = [each for each in found.ledger.lines() if each.field == "equal_cost_gbps"]
+    assert (line.element, line.value) == ("l", "40 and 100")
+
+
 CAPACITIES = (0.001, 1.0, 10.0, 25.0, 100.0, 400.0)
 
 
@@ -249,19 +328,17 @@ def test_each_step_takes_something_away_and_no_link_carries_more_than_it_can(mad
         assert all(after <= before * (1 + 1e-9) for before, after in pairwise(steps))
         assert steps[-1] >= 0
     net, routes = found.arrays, found.flows.routes
-    for rates, left in (
-        (found.shares.rates_gbps, np.maximum(net.capacity_gbps - net.background_gbps, 0)),
-        (found.shares.without_background_gbps, net.capacity_gbps),
-    ):
+    # All these classes are more urgent than background, and lose nothing to it.
+    for rates in (found.shares.rates_gbps, found.shares.without_background_gbps):
         used = usage(net.edges, routes.indptr, routes.edge, routes.share, np.nan_to_num(rates))
-        assert np.all(used <= left * (1 + 1e-7) + 1e-9)
+        assert np.all(used <= net.capacity_gbps * (1 + 1e-7) + 1e-9)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(made=networks(), factor=st.sampled_from([1.5, 10.0]), data=st.data())
 def test_more_capacity_never_lowers_the_smallest_share_of_one_class(made, factor, data):
     flows = [flow(f"{f.source}-{f.target}", id=f.id) for f in made.flows.values()]
-    made = made.replace(flows={each.id: each for each in flows})
+    made = made.replace(flows=table(*flows))
     chosen = data.draw(st.sampled_from(sorted(made.links)))
     wider = made.links[chosen].replace(capacity_gbps=made.links[chosen].capacity_gbps * factor)
     before = study(made).shares.rates_gbps.min()
