@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from designer.analysis import rules_network, rules_services
+from designer.analysis import rules_context, rules_network, rules_services
 from designer.analysis.objections import Objection
 from designer.analysis.results import Finding, Placement, Severity
 from designer.analysis.study import Study
@@ -33,6 +33,8 @@ RULES: Final = (
     Rule("slo-broken", "error", rules_services.slo_broken),
     Rule("slo-open", "warning", rules_services.slo_open),
     Rule("model-does-not-fit", "error", rules_services.model_does_not_fit),
+    Rule("context-too-long", "error", rules_context.context_too_long),
+    Rule("context-too-long", "warning", rules_context.context_sometimes_too_long),
     Rule("pool-overloaded", "error", rules_services.pool_overloaded),
     Rule("server-overloaded", "error", rules_services.server_overloaded),
     Rule("residency", "error", rules_services.residency),

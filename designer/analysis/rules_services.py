@@ -155,16 +155,15 @@ def _instances(study: Study, node_id: str) -> int:
 def pool_overloaded(study: Study) -> Iterator[Objection]:
     """A pool is asked more than it can serve."""
     for key, answer in sorted(study.pools.items()):
-        if answer.served is not None and answer.overloaded:
-            most = answer.served.saturation_per_s or 0.0
+        most = 0.0 if answer.served is None else answer.served.saturation_per_s or 0.0
+        # A pool that bears nothing at all has no room for its prompts: no queue, another finding.
+        if answer.overloaded and most > 0:
             yield Objection(
                 (key,),
                 f"{called(study.design, key)} is asked {answer.per_s:.3g} requests/s and bears "
                 f"{most:.3g}; its queue grows by {answer.per_s - most:.3g} requests/s.",
                 f"Add replicas (about {answer.per_s / most:.1f} times as many), or steer users "
-                "elsewhere."
-                if most > 0
-                else "Check its limits: it serves nothing.",
+                "elsewhere.",
             )
 
 
