@@ -99,10 +99,27 @@ def loads(data: bytes, name: str) -> Opened:
         topology = Topology.model_validate(body, context=NEWER_MINOR if newer else None)
     except ValidationError as error:
         raise FileRefused(name, _problems_of(error, document)) from None
+    if newer:
+        _check_kept(document, name)
     misfits = problems(topology)
     if misfits:
         raise FileRefused(name, misfits)
     return Opened(topology, version)
+
+
+def _check_kept(document: dict[str, Any], name: str) -> None:
+    """What no field has checked must be such that it can be written back. Raises FileRefused."""
+    try:
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as error:
+        broken = f"\\u{ord(error.object[error.start]):04x}"
+        raise refused(
+            name, "", f"a field holds the broken character {broken}; take it out"
+        ) from None
+    except ValueError:
+        raise refused(
+            name, "", "a field holds a number above 1.8e308, which none can be; correct it"
+        ) from None
 
 
 def _whole(

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -396,3 +397,19 @@ def test_a_failed_write_leaves_the_old_file(
         save(Topology(design=Design(title_block=TitleBlock(title="x"))), path)
     assert path.read_bytes() == old
     assert [each.name for each in tmp_path.iterdir()] == ["plan.promptpath"]
+
+
+@pytest.mark.parametrize(
+    ("unknown", "words"),
+    [
+        ('{"new":"\\ud800"}', "\\ud800"),
+        ('{"new":{"\\udfff":1}}', "\\udfff"),
+        ('{"nodes":[{"id":"n","kind":"leaf","new":[1e999]}]}', "1.8e308"),
+    ],
+)
+def test_a_field_of_a_newer_version_that_could_not_be_written_back_is_refused(
+    unknown: str, words: str
+) -> None:
+    text = f'{{"format":"promptpath","version":1,"minor":5,"design":{unknown}}}'
+    with pytest.raises(FileRefused, match=re.escape(words)):
+        loads(text.encode(), "plan.promptpath")
