@@ -21,7 +21,9 @@ Scalar = float | int | str | bool | None
 class Result(BaseModel):
     """A frozen part of the results; JSON names are the aliases."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, use_attribute_docstrings=True
+    )
 
 
 class Settings(Result):

@@ -44,7 +44,9 @@ def allows_unknown(info: ValidationInfo | core_schema.ValidationInfo) -> bool:
 class Frozen(BaseModel):
     """A value that never changes. Unknown fields are refused, or kept where the context allows."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     _unknown_json: str = PrivateAttr(default="")
 
