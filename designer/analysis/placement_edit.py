@@ -41,11 +41,11 @@ def placement_patch(design: Design, placement: Placement) -> Patch:
     ]
     third = _steered(design, placement, names)
     steered = {change.id for change in third}
-    second = [
+    second = tuple(
         change
         for change in (remove_items(topology, gone) if gone else ())
         if change.id not in steered or not change.field.startswith("steering")
-    ]
+    )
     return merge((first, second, third))
 
 

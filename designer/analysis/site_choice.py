@@ -32,6 +32,7 @@ from designer.analysis.site_rounds import (
     round_of,
     staying,
 )
+from designer.analysis.site_shares import Way, nearest_shares
 from designer.analysis.site_trials import Runs, spots
 from designer.analysis.study import Study, network_study, with_services
 from designer.model.patch import apply
@@ -185,10 +186,21 @@ def _solved(study: Study, rounds: Sequence[Round], cuts: Cuts, held: Held) -> li
     for each in rounds:
         now = each.with_cuts(cuts, held)
         problem = problem_of(study, now)
-        plan = solve(problem, TIME_LIMIT_S, 1e-6)
+        plan = _near(study, now, problem, solve(problem, TIME_LIMIT_S, 1e-6))
         made.append(_Solved(now, problem, plan))
         held = held_by(study, now, plan)
     return made
+
+
+def _near(study: Study, round_: Round, problem: FacilityProblem, plan: Plan) -> Plan:
+    """Of plans that cost the same, the one whose requests travel least."""
+
+    def one_way_ms(way: Way) -> float | None:
+        _, user, column = way
+        where = round_.trials[column].spot.node
+        return study.one_way_ms(round_.users[user].demand.users, where)
+
+    return nearest_shares(problem, plan, one_way_ms)
 
 
 def _placement(study: Study, solved: _Solved) -> Placement:

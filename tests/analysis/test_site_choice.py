@@ -373,3 +373,12 @@ def test_what_holds_at_the_predicted_time_alone_is_said() -> None:
     tight = place(_study(limited(1.05 * slo.value_ms)))
     assert tight.status == "optimal"
     assert "ITL p50 of chat would be open" in tight.message
+
+
+def test_users_go_to_the_nearest_of_what_the_plan_holds() -> None:
+    """Surviving takes a GPU at each site; either bears all, and everyone is nearer to a."""
+    service = _asking(("one", 2.0), ("two", 2.0), resilience="any_one_site")
+    for usd_a in (2.0, 4.0):
+        placement = place(_study(_two_sites(service, usd_a=usd_a)))
+        served = {row.node: row.users for row in placement.replicas}
+        assert served == {"gpus-a": ("one", "two"), "gpus-b": ()}
