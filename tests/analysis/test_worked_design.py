@@ -28,7 +28,7 @@ PACKET_MS = 1500 * 8 / (CAPACITY_GBPS * 1e6)
 # Ethernet 38, IPv4 20, TCP with timestamps 32, TLS record 22, around 1448 bytes of payload.
 GOODPUT_GBPS = CAPACITY_GBPS * 1448 / (1448 + 38 + 20 + 32 + 22)
 REQUEST_BYTES = PROMPT * 4 + 1000
-ANSWER_BYTES = 217 + 22
+ANSWER_BYTES = 217
 
 # Llama-3.1-8B in bf16 on one H100: SERVING's formulas with the published shape.
 LAYERS, WIDTH, VOCABULARY, HEADS, HEAD = 32, 4096, 128256, 32, 128
