@@ -50,8 +50,8 @@ def context_too_long(study: Study) -> Iterator[Objection]:
             yield Objection(
                 (length.service, length.deployment),
                 f"A prompt of {called(study.design, length.service)} has {length.mean:,.0f} tokens "
-                f"and its answer {length.answer:,.0f}, and {called(study.design, length.deployment)}"
-                f" has room for {length.room:,.0f}.",
+                f"and its answer {length.answer:,.0f}; "
+                f"{called(study.design, length.deployment)} has room for {length.room:,.0f}.",
                 "Shorten the prompt, raise the deployment's KV tokens, or use more or larger GPUs.",
             )
 
