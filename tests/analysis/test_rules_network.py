@@ -7,7 +7,18 @@ from designer.analysis.rules import findings
 from designer.model.design import Exclusion
 from designer.model.services import TrafficClass
 from designer.model.things import Group
-from tests.analysis.small import chat, design, flow, goodput, inelastic, link, nodes, pool, study
+from tests.analysis.small import (
+    chat,
+    design,
+    flow,
+    goodput,
+    inelastic,
+    link,
+    nodes,
+    pool,
+    study,
+    table,
+)
 
 G = goodput()
 MODEL = "Llama-3.1-8B"
@@ -147,7 +158,7 @@ def test_a_project_sets_severities_and_switches_rules_off():
 )
 def test_exclusions_cover_a_rule_and_its_elements(rule, elements, covers):
     accepted = Exclusion(id="e", rule=rule, elements=elements, reason="until May", owner="ops")
-    made = overloaded(exclusions={"e": accepted})
+    made = overloaded(exclusions=table(accepted))
     (only,) = found(made)
     assert only.excluded == ("until May (ops)" if covers else None)
 
@@ -158,9 +169,9 @@ def test_errors_come_first_and_excluded_ones_last():
         flow("u-s", 1.0, traffic_class="rdma", id="r"),
         *nodes("policy", "p", name="Server", group="room"), link("p-l", 1.0),
         far={"mtu_bytes": 1500, "lossless": False},
-        exclusions={
-            "e": Exclusion(id="e", rule="overload", elements=("u-l",), reason="x", owner="y")
-        },
+        exclusions=table(
+            Exclusion(id="e", rule="overload", elements=("u-l",), reason="x", owner="y")
+        ),
     )  # fmt: skip
     assert [each.rule for each in found(made)] == [
         "lossless-over-lossy", "mtu-shrinks", "equal-names", "overload",
