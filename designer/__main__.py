@@ -10,7 +10,10 @@ def main() -> int:
     """Runs `promptpath` with the words of the command line; the exit status."""
     multiprocessing.freeze_support()
     # Inside, because every worker process imports this module first.
-    from designer.cli.app import main as run_cli
+    from designer.cli.interrupt import ends_at_once
+
+    with ends_at_once():
+        from designer.cli.app import main as run_cli
 
     words = sys.argv[1:]
     return run_cli(["open", *words] if opens_files(words) else words)

@@ -150,9 +150,12 @@ def check(
     topology: Topology, request: AnalysisRequest, catalogue: Catalogue
 ) -> tuple[Finding, ...]:
     """The rule check alone."""
-    return run.last(
-        run.analyse(topology.design, catalogue, run.until(request, "services"))
-    ).findings
+    return run.last(stages(topology, check_request(request), catalogue)).findings
+
+
+def check_request(request: AnalysisRequest) -> AnalysisRequest:
+    """The same request, answered as far as the rule check needs."""
+    return run.until(request, "services")
 
 
 def place(topology: Topology, request: AnalysisRequest, catalogue: Catalogue) -> Results:
@@ -322,6 +325,7 @@ __all__ = [
     "TraceReplay",
     "analyse",
     "check",
+    "check_request",
     "check_writable",
     "convert",
     "design_bytes",

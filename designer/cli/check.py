@@ -11,11 +11,10 @@ from designer.cli.common import (
     AsJson,
     CatalogueFolder,
     DesignFile,
+    analysed,
     console,
     opened,
     print_json,
-    rows_of,
-    told,
 )
 from designer.cli.facade import api
 
@@ -28,9 +27,8 @@ def register(app: typer.Typer) -> None:
 def run(file: DesignFile, catalogue: CatalogueFolder = None, as_json: AsJson = False) -> int:
     """Checks the design against the rules; 1 where one objects at error level."""
     topology = opened(file)
-    request = api.request_for(topology, file)
-    rows = rows_of(catalogue)
-    findings = told(lambda: api.check(topology, request, rows), file)
+    request = api.check_request(api.request_for(topology, file))
+    findings = analysed(topology, request, catalogue).findings
     if as_json:
         print_json({"findings": [each.model_dump(mode="json") for each in findings]})
     else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -16,15 +18,16 @@ from rich.console import Console
 
 from designer.analysis.results import Results
 from designer.cli.facade import api
+from designer.cli.printable import printable
 from designer.files.format import FileRefused
 from designer.model.topology import Topology
 
 FINE: Final = 0
 OBJECTIONS: Final = 1
 UNUSABLE: Final = 2
-INTERRUPTED: Final = 130
 
 MOST_PROBLEMS: Final = 20
+DESIGN_SUFFIX: Final = ".promptpath"
 SILENT_S: Final = 1.0
 STAGES: Final = MappingProxyType(
     {
@@ -79,6 +82,9 @@ def all_problems(refusal: FileRefused) -> str:
 
 def opened(path: Path) -> Topology:
     """The design in a file."""
+    if path.suffix.lower() == ".graphml" and os.path.isfile(path):
+        own = path.with_suffix(DESIGN_SUFFIX)
+        raise Refused(f"{path}: this is GraphML; import it first: promptpath convert {path} {own}.")
     return told(lambda: api.open_design(path))
 
 
@@ -106,19 +112,41 @@ def analysed(topology: Topology, request: api.AnalysisRequest, catalogue: Path |
 
 def remark(text: str) -> None:
     """Says something beside the result, on standard error."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on standard output."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=1, allow_nan=False)
-    print()
+    """One JSON object on standard output, whole or not at all."""
+    for place in _no_numbers(value, ""):
+        raise Refused(
+            f"promptpath: the results hold a number that is none at {place}; please report it."
+        )
+    print(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False))
+
+
+def _no_numbers(value: Any, place: str) -> Iterator[str]:
+    """The places of numbers that JSON cannot hold."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield place or "the top"
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _no_numbers(each, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list | tuple):
+        for index, each in enumerate(value):
+            yield from _no_numbers(each, f"{place}[{index}]")
+
+
+class _Output(Console):
+    """A console that leaves a closed pipe to the program."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def console() -> Console:
     """Where tables go; as wide as the terminal, and wide enough where there is none."""
-    output = Console(file=sys.stdout, highlight=False)
-    return output if output.is_terminal else Console(file=sys.stdout, highlight=False, width=140)
+    output = _Output(file=sys.stdout, highlight=False)
+    return output if output.is_terminal else _Output(file=sys.stdout, highlight=False, width=140)
 
 
 def write_all(files: Iterable[tuple[Path, bytes]]) -> None:
@@ -131,3 +159,15 @@ def check_out(path: Path) -> Path:
     """Refuses an output place that cannot be written, before any work is done."""
     told(partial(api.check_writable, path))
     return path
+
+
+def keep_source(out: Path, source: Path) -> None:
+    """Refuses to write something else over the file that is read."""
+    if os.path.exists(out) and os.path.exists(source) and out.samefile(source):
+        raise Refused(f"{out}: the design itself would be lost; name another file.")
+
+
+def check_design_name(out: Path) -> None:
+    """Refuses to write a design under a name that says it is something else."""
+    if out.suffix.lower() != DESIGN_SUFFIX:
+        raise Refused(f"{out}: this writes a design; name a file that ends in {DESIGN_SUFFIX}.")

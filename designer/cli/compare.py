@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from designer.cli.common import (
     FINE,
     OBJECTIONS,
     AsJson,
+    check_design_name,
     check_out,
     console,
     opened,
@@ -56,6 +58,8 @@ def merge(
 ) -> int:
     """Merges two versions of a design; a conflict is listed and nothing is written."""
     check_out(out)
+    if not _is_ours(out, ours):
+        check_design_name(out)
     versions = opened(base), opened(ours), opened(theirs)
     merged = told(lambda: api.merge(*versions))
     if merged.conflicts:
@@ -66,6 +70,11 @@ def merge(
         return OBJECTIONS
     write_all([(out, api.design_bytes(merged.topology))])
     return FINE
+
+
+def _is_ours(out: Path, ours: Path) -> bool:
+    """Whether the result goes into OURS itself, as where git merges its unnamed copies."""
+    return os.path.exists(out) and os.path.exists(ours) and out.samefile(ours)
 
 
 def _conflict(clash: Clash, topology: Topology) -> str:

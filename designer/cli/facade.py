@@ -6,6 +6,8 @@ It brings numba and SciPy along, which takes seconds that `--help` and a refused
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from designer.cli.interrupt import ends_at_once
+
 if TYPE_CHECKING:
     from designer import api as api
 else:
@@ -17,6 +19,7 @@ else:
             self._module = module
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(import_module(self._module), name)
+            with ends_at_once():
+                return getattr(import_module(self._module), name)
 
     api = _Later("designer.api")

@@ -16,6 +16,7 @@ from designer.cli.common import (
     analysed,
     check_out,
     console,
+    keep_source,
     opened,
     remark,
     told,
@@ -39,6 +40,10 @@ def run(
     for out, count in Counter(outs).items():
         if count > 1:
             raise Refused(f"{out.name}: {count} designs would write it; open them one by one.")
+    for file in files:
+        for out in outs:
+            keep_source(out, file)
+    replaced = {out for out in outs if out.exists()}
     topologies = [opened(file) for file in files]
     written = []
     for file, topology, out in zip(files, topologies, outs, strict=True):
@@ -47,5 +52,7 @@ def run(
         written.append((out, told(partial(api.report, topology, results), file)))
     write_all(written)
     for out, data in written:
+        if out in replaced:
+            remark(f"replaced {out.name}")
         remark(f"Wrote {out.name} ({len(data) / 1e3:.0f} kB).")
     return FINE

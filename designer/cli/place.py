@@ -14,6 +14,7 @@ from designer.cli.common import (
     AsJson,
     CatalogueFolder,
     DesignFile,
+    check_design_name,
     check_out,
     console,
     opened,
@@ -42,6 +43,7 @@ def run(
 ) -> int:
     """Chooses sites and replicas at least cost under the SLOs, with the reason for each site."""
     if apply is not None:
+        check_design_name(apply)
         check_out(apply)
     topology = opened(file)
     request = api.request_for(topology, file)

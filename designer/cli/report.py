@@ -14,6 +14,7 @@ from designer.cli.common import (
     Refused,
     analysed,
     check_out,
+    keep_source,
     opened,
     remark,
     told,
@@ -36,6 +37,7 @@ def run(
     if out.suffix.lower() != ".pdf":
         raise Refused(f"{out}: a report is a PDF; name a file that ends in .pdf.")
     check_out(out)
+    keep_source(out, file)
     topology = opened(file)
     request = api.request_for(topology, file)
     results = analysed(topology, request, catalogue)

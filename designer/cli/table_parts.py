@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from designer.cli.printable import printable
 from designer.model.units import number
 from designer.report.words import UNKNOWN, Names
 
@@ -33,12 +34,12 @@ LONGEST_WORD: Final = 16
 def heading(console: Console, title: str) -> None:
     """A chapter of the output."""
     console.print()
-    console.rule(Text(title, "bold"), align="left", characters="─")
+    console.rule(Text(printable(title), "bold"), align="left", characters="─")
 
 
 def sentence(console: Console, text: str, style: str = "") -> None:
     """Text on its own; brackets in names are no markup."""
-    console.print(Text(text, style))
+    console.print(Text(printable(text), style))
 
 
 def table(
@@ -49,8 +50,8 @@ def table(
     Numbers never wrap; where room is short, texts do, at a space.
     """
     made = Table(
-        title=Text(title, "bold"), box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0),
-        show_edge=False,
+        title=Text(printable(title), "bold"), box=box.SIMPLE_HEAD, pad_edge=False,
+        padding=(0, 1, 0, 0), show_edge=False,
     )  # fmt: skip
     for name in texts:
         made.add_column(name, overflow="fold", vertical="top")
@@ -75,7 +76,14 @@ def put(console: Console, made: Table) -> None:
 
 def row(made: Table, *cells: Cell, style: str = "") -> None:
     """Adds a row of texts; brackets in names are no markup."""
-    made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells), style=style)
+    made.add_row(*map(_safe, cells), style=style)
+
+
+def _safe(cell: Cell) -> Text:
+    if isinstance(cell, str):
+        return Text(printable(cell))
+    written = printable(cell.plain)
+    return cell if written == cell.plain else Text(written, cell.style)
 
 
 def time(value: float | None, *, at_least: bool = False, places: int = 1) -> str:

@@ -273,6 +273,22 @@ class Item(Frozen):
     provenance: FrozenMap[str, Provenance] = Map()
 
 
+_RISING: Final = ("min", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max")
+
+
+def check_rising(table: Frozen) -> None:
+    """Raises PydanticCustomError where a percentile of a table is above a higher one."""
+    values = ((name, getattr(table, name, None)) for name in _RISING)
+    known = [(name, value) for name, value in values if value is not None]
+    for (lower, low), (upper, high) in pairwise(known):
+        if low > high:
+            raise PydanticCustomError(
+                "falling_percentiles",
+                "{lower} is above {upper}; percentiles must rise",
+                {"lower": lower, "upper": upper},
+            )
+
+
 class Percentiles(Frozen):
     """A table of percentiles of one variable, as sources publish them; null is not published.
 
@@ -294,15 +310,7 @@ class Percentiles(Frozen):
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
-        order = ("min", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max")
-        known = [(name, getattr(self, name)) for name in order if getattr(self, name) is not None]
-        for (lower, low), (upper, high) in pairwise(known):
-            if low > high:
-                raise PydanticCustomError(
-                    "falling_percentiles",
-                    "{lower} is above {upper}; percentiles must rise",
-                    {"lower": lower, "upper": upper},
-                )
+        check_rising(self)
         return self
 
     def points(self) -> tuple[tuple[float, float], ...]:

@@ -1,9 +1,10 @@
 """The meaning of a design: title block, settings, collections, scenarios and exclusions."""
 
+from datetime import date
 from typing import Annotated
 
 from immutables import Map
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from designer.model.base import (
     Flag,
@@ -31,7 +32,16 @@ from designer.model.services import (
 )
 from designer.model.things import Group, Link, Node, Span
 
-Date = Annotated[str, Field(strict=True, pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+def _is_a_day(text: str) -> str:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise ValueError("no calendar has this day; correct it") from None
+    return text
+
+
+Date = Annotated[str, Field(strict=True, pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_is_a_day)]
 
 
 class Approval(Frozen):
@@ -143,4 +153,5 @@ class Design(Frozen):
     failures: Table[Id, FailureSet] = Map()
     exclusions: Table[Id, Exclusion] = Map()
     severities: FrozenMap[Name, Name] = Map()
-    """Severity of a rule in this project where it is not the rule's own."""
+    """Severity of a rule in this project where it is not the rule's own: error, warning, info, or
+    off."""

@@ -8,10 +8,12 @@ from designer.model.design import Design
 from designer.model.kinds import NODE_KINDS
 from designer.model.services import Step
 from designer.model.steps import calls, inner_steps
-from designer.model.topology import Topology
+from designer.model.topology import MINOR, Topology
 
 MOST_INSTANCES: Final = 10_000_000
 """More instances than this in all are refused (TOPOLOGY: counts)."""
+
+SEVERITIES: Final = ("error", "warning", "info", "off")
 
 MOST_STEPS_DEEP: Final = 40
 """Steps inside steps; deeper ones could not be written again."""
@@ -103,7 +105,9 @@ def problems(topology: Topology) -> tuple[Problem, ...]:
         for reference in references(design)
         if not any(reference.target in getattr(design, home) for home in reference.collections)
     ]
-    found += _self_links(design)
+    found += _self_named(design)
+    if topology.minor <= MINOR:
+        found += _odd_severities(design)
     found += _deep_workflows(design)
     circles = _group_circles(design)
     found += circles
@@ -130,11 +134,42 @@ def _is_deep(workflow: Step | None) -> bool:
     return bool(level)
 
 
-def _self_links(design: Design) -> list[Problem]:
-    return [
+def _self_named(design: Design) -> list[Problem]:
+    """Things that name themselves, or one thing as both ends."""
+    links = [
         Problem(f"design.links[{key}]", "both ends are the same node; link two different nodes")
         for key, link in sorted(design.links.items())
         if link.a == link.b
+    ]
+    paths = [
+        Problem(f"design.paths[{key}]", "it leads from a node to the same node; name two nodes")
+        for key, path in sorted(design.paths.items())
+        if path.source == path.target
+    ]
+    partners = [
+        Problem(
+            f"design.deployments[{key}].partner",
+            "a deployment cannot hand over to itself; name the decode deployment",
+        )
+        for key, deployment in sorted(design.deployments.items())
+        if deployment.partner == key
+    ]
+    chains = [
+        Problem(f"design.nodes[{key}].chain", "a chain cannot pass its own node; take it out")
+        for key, node in sorted(design.nodes.items())
+        if key in node.chain
+    ]
+    return links + paths + partners + chains
+
+
+def _odd_severities(design: Design) -> list[Problem]:
+    return [
+        Problem(
+            f"design.severities.{rule}",
+            f"{word!r} is not known here; use one of {', '.join(SEVERITIES)}",
+        )
+        for rule, word in sorted(design.severities.items())
+        if word not in SEVERITIES
     ]
 
 

@@ -19,6 +19,7 @@ from designer.model.base import (
     Share,
     Text,
     Whole,
+    check_rising,
 )
 from designer.model.kinds import ENGINES, FORMATS
 from designer.model.things import Jurisdiction, ServiceTime
@@ -93,6 +94,11 @@ class Tokens(Frozen):
     p99: NonNegative | None = None
     max: NonNegative | None = None
     catalogue: Id | None = None
+
+    @model_validator(mode="after")
+    def _rising(self) -> Tokens:
+        check_rising(self)
+        return self
 
 
 class Burst(Frozen):

@@ -169,7 +169,7 @@ def _required(kind: type[Frozen], field: str) -> Any:
         return {"step": inner, "steps": (inner,), "choices": ()}[field]
     found = variants(annotation_of(kind, field))
     if found == ["x1", "x2"]:
-        return "x4" if field == "b" else "x3"
+        return "x4" if field in ("b", "target") else "x3"
     return found[0]
 
 
@@ -303,7 +303,9 @@ def random_value(kind: type[Frozen], rng: random.Random, **fixed: Any) -> Any:
     for name in rng.sample(names, min(len(names), rng.randint(0, 4))):
         values = spot(kind, name)
         changed = fields_of(made) | {name: values[rng.randrange(len(values))]}
-        if _accepted(kind, changed) and changed.get("a", "") != changed.get("b"):
+        ends = (("a", "b"), ("source", "target"))
+        apart = all(changed.get(one, "") != changed.get(other) for one, other in ends)
+        if apart and _accepted(kind, changed):
             made = made.replace(**{name: changed[name]})
     return made
 
