@@ -168,8 +168,11 @@ def atom_or(probability: float, latency: Latency) -> Latency:
 
 
 def all_of(branches: Sequence[Latency]) -> Latency:
-    """Independent branches at the same time, all waited for: the last one's time is what counts."""
-    return _race(branches, _Last())
+    """Independent branches at the same time, all waited for: the last one's time is what counts.
+
+    Nothing to wait for takes no time.
+    """
+    return _race(branches, _Last()) if branches else in_sequence(())
 
 
 def first_of(*branches: Latency) -> Latency:

@@ -74,7 +74,7 @@ def show(console: Console, topology: Topology, results: Results) -> None:
 
 
 def _head(console: Console, topology: Topology, results: Results, names: Names) -> None:
-    title = topology.design.title_block.title or "Untitled design"
+    title = topology.design.title_block.title_or("Untitled design")
     sentence(console, title, "bold")
     parts = [results.file, f"content {results.content[:12]}"]
     if results.settings.scenario:

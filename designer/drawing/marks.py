@@ -91,7 +91,7 @@ def _lone_boxes(design: Design, boxes: Mapping[str, Box]) -> Mapping[str, Box]:
 
 
 def _title(design: Design, overlay: Overlay | None) -> str:
-    name = design.title_block.title or "Topology"
+    name = design.title_block.title_or("Topology")
     return f"{name}: {overlay.legend.title.partition(',')[0].lower()}" if overlay else name
 
 
@@ -185,7 +185,7 @@ def _alternative(sheet: Sheet, overlay: Overlay | None) -> str:
         if key in design.groups
     ]
     words = (
-        f"Drawing of {design.title_block.title or 'the topology'}: {len(design.nodes):,} nodes, "
+        f"Drawing of {design.title_block.title_or('the topology')}: {len(design.nodes):,} nodes, "
         f"{len(design.links):,} links and {len(design.groups):,} groups"
     )
     words += f" in the lanes {lanes}." if lanes else "."

@@ -1,5 +1,6 @@
 """The meaning of a design: title block, settings, collections, scenarios and exclusions."""
 
+import unicodedata
 from datetime import date
 from typing import Annotated
 
@@ -63,6 +64,11 @@ class TitleBlock(Frozen):
     story: Text = ""
     """One paragraph on what the design is for."""
     approvals: tuple[Approval, ...] = ()
+
+    def title_or(self, other: str) -> str:
+        """The title, or another where there is nothing in it that can be seen."""
+        seen = any(unicodedata.category(letter)[0] not in "CZ" for letter in self.title)
+        return self.title if seen else other
 
 
 class Settings(Frozen):

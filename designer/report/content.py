@@ -63,8 +63,8 @@ def review(topology: Topology, results: Results, pictures: Sequence[Picture] = (
     )
     date = date_text(title.date)
     return Review(
-        title=title.title or "Untitled design",
-        header=fitted(title.title or "Untitled design", 520.0, 10.0, 600),
+        title=title.title_or("Untitled design"),
+        header=fitted(title.title_or("Untitled design"), 520.0, 10.0, 600),
         footer_strong=fitted(label, 300.0, 10.0, 600),
         footer=fitted(", ".join(part for part in (date, title.author) if part), 260.0, 10.0),
         author=title.author,
@@ -87,7 +87,7 @@ def _cover(topology: Topology, results: Results, status: str, date: str) -> Cove
         ("Program", results.program),
     )
     return Cover(
-        title=title.title or "Untitled design",
+        title=title.title_or("Untitled design"),
         subtitle="Design review",
         status=status,
         story=title.story,

@@ -304,3 +304,7 @@ def test_a_hedge_never_slows(fixed_ms: float, mean_ms: float, after_ms: float) -
     hedge = hedged(plain, after_ms, "wait")
     for level in (0.01, 0.1, 0.5, 0.9, 0.99, 0.999):
         assert hedge.percentile(level) <= plain.percentile(level) * (1 + 1e-9)
+
+
+def test_waiting_for_nothing_takes_no_time() -> None:
+    assert all_of([]).percentile(0.99) == 0.0
