@@ -255,6 +255,11 @@ class PlacedReplicas(Result):
     users: tuple[str, ...]
     serves: tuple[ServedShare, ...] = ()
 
+    @property
+    def services(self) -> tuple[str, ...]:
+        """Every service that these replicas serve, the main one first."""
+        return tuple(dict.fromkeys((self.service, *(each.service for each in self.serves))))
+
 
 class SiteReason(Result):
     """Why a candidate site was chosen or not for a service."""

@@ -145,7 +145,7 @@ def _replicas(found: Placement, names: Names) -> Table:
     for each in found.replicas:
         row(
             made,
-            names.of(each.service),
+            "; ".join(map(names.of, each.services)),
             names.of(each.site),
             each.model,
             each.accelerator,

@@ -68,7 +68,8 @@ def _plan(placement: Placement, names: Names) -> Table:
         tuple(
             Row(
                 (
-                    Cell(names.of(plan.service)), Cell(names.of(plan.site)), Cell(plan.model),
+                    Cell("; ".join(map(names.of, plan.services))),
+                    Cell(names.of(plan.site)), Cell(plan.model),
                     Cell(device(plan.accelerator)), Cell(str(plan.tensor_parallel)),
                     Cell(f"{plan.replicas:,}"), Cell(f"{plan.gpus:,}"),
                     Cell(usd(plan.usd_per_month).removeprefix("USD ")),

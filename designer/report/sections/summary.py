@@ -197,7 +197,7 @@ def _plan(results: Results, names: Names, room: int) -> Table:
         tuple(
             Row(
                 (
-                    Cell(_short(names.of(plan.service), _NAME_PX)),
+                    Cell("; ".join(_short(names.of(each), _NAME_PX) for each in plan.services)),
                     Cell(_short(names.of(plan.site), _NAME_PX)),
                     Cell(f"{plan.gpus:,} × {accelerator_words(plan.accelerator)}"),
                     Cell(usd(plan.usd_per_month).removeprefix("USD ")),
