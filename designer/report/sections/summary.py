@@ -201,7 +201,14 @@ def _plan(results: Results, names: Names, room: int) -> Table:
                     Cell(_short(names.of(plan.site), _NAME_PX)),
                     Cell(f"{plan.gpus:,} × {accelerator_words(plan.accelerator)}"),
                     Cell(usd(plan.usd_per_month).removeprefix("USD ")),
-                    Cell(_short(names.several(today.get(plan.service, ()), 1), _NAME_PX)),
+                    Cell(
+                        "; ".join(
+                            dict.fromkeys(
+                                _short(names.several(today.get(each, ()), 1), _NAME_PX)
+                                for each in plan.services
+                            )
+                        )
+                    ),
                 )
             )
             for plan in plans[:room]
